@@ -1,0 +1,193 @@
+//! The environment as data: read once at the edge of the process, passed on from there, never changed.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// A snapshot of environment variables. Names and values need not be UTF-8.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Env(BTreeMap<OsString, OsString>);
+
+impl Env {
+    /// The environment of this process. Only the `main` functions and the seed's parameterless functions call it.
+    pub fn from_process() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// No variables.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// The value of `name`; an empty value counts as a value.
+    pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
+        self.0.get(name.as_ref()).map(OsString::as_os_str)
+    }
+
+    /// The value of `name` if it is set, UTF-8 and not blank, without blanks around it.
+    pub fn text(&self, name: impl AsRef<OsStr>) -> Option<&str> {
+        self.get(name)?.to_str().map(str::trim).filter(|value| !value.is_empty())
+    }
+
+    /// The value of `name` as a path, if it is set and not empty.
+    pub fn path(&self, name: impl AsRef<OsStr>) -> Option<PathBuf> {
+        self.get(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    /// The same snapshot with `name` set to `value`.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// Sets `name` in this snapshot; the process is not touched.
+    pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        self.0.insert(name.into(), value.into());
+    }
+
+    /// Removes `name` from this snapshot.
+    pub fn remove(&mut self, name: impl AsRef<OsStr>) {
+        self.0.remove(name.as_ref());
+    }
+
+    /// All variables in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The user's home directory: `HOME`, if it is an absolute path.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.path("HOME").filter(|home| home.is_absolute())
+    }
+
+    /// Where everything of ours lives: `AMPLIHACK_HOME`, else `~/.amplihack`. `None` if neither is an absolute path.
+    pub fn amplihack_home(&self) -> Option<PathBuf> {
+        self.path("AMPLIHACK_HOME")
+            .filter(|home| home.is_absolute())
+            .or_else(|| self.home().map(|home| home.join(".amplihack")))
+    }
+}
+
+impl std::fmt::Debug for Env {
+    /// Names only: values may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Env {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
+        Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+/// One environment variable that amplihack reads or sets. The table below makes the reference page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name; `<AGENT>` stands for an agent's name in capitals.
+    pub name: &'static str,
+    /// Who uses it.
+    pub role: Role,
+    /// What happens without it.
+    pub default: &'static str,
+    /// What it means, one sentence.
+    pub meaning: &'static str,
+}
+
+/// Whether a variable is the user's to set or ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Read by amplihack.
+    Read,
+    /// Set by a launch for its descendants, and read by them.
+    Passed,
+}
+
+/// Every variable that amplihack reads or sets, each declared once.
+pub const VARIABLES: &[Variable] = &[
+    Variable {
+        name: "AMPLIHACK_AGENT_BINARY",
+        role: Role::Passed,
+        default: "the nearest launcher_context.json, then copilot",
+        meaning: "The agent in charge: claude, copilot, codex, amplifier or amp. Set by hand it always wins.",
+    },
+    Variable {
+        name: "AMPLIHACK_AGENT_BINARY_SET",
+        role: Role::Passed,
+        default: "unset",
+        meaning: "Marks AMPLIHACK_AGENT_BINARY as a launch's cache: <session-id>:<agent>.",
+    },
+    Variable {
+        name: "AMPLIHACK_RUNTIME_ROOT",
+        role: Role::Read,
+        default: "unset",
+        meaning: "A directory whose launcher_context.json is asked before the repository's.",
+    },
+    Variable {
+        name: "AMPLIHACK_HOME",
+        role: Role::Read,
+        default: "~/.amplihack",
+        meaning: "Where amplihack keeps everything of its own; an absolute path.",
+    },
+    Variable {
+        name: "AMPLIHACK_PROMPT_DELIVERY",
+        role: Role::Read,
+        default: "auto",
+        meaning: "How a prompt should reach the agent: auto, argv, tempfile or stdin.",
+    },
+    Variable {
+        name: "AMPLIHACK_<AGENT>_PATH",
+        role: Role::Read,
+        default: "PATH, then the agent's documented install places",
+        meaning: "The agent's program, for example AMPLIHACK_CLAUDE_PATH.",
+    },
+    Variable {
+        name: "AMPLIHACK_SESSION_ID",
+        role: Role::Passed,
+        default: "set by each launch",
+        meaning: "The launch that a process belongs to.",
+    },
+    Variable {
+        name: "AMPLIHACK_SESSION_DEPTH",
+        role: Role::Passed,
+        default: "0 outside a launch",
+        meaning: "How many launches are above this process.",
+    },
+    Variable {
+        name: "AMPLIHACK_MAX_DEPTH",
+        role: Role::Read,
+        default: "6",
+        meaning: "Launches deeper than this are refused.",
+    },
+    Variable {
+        name: "AMPLIHACK_STOP_GRACE_SECONDS",
+        role: Role::Read,
+        default: "5",
+        meaning: "How long an ended headless run may take after SIGTERM before SIGKILL follows.",
+    },
+    Variable {
+        name: "AMPLIHACK_VERSION",
+        role: Role::Passed,
+        default: "set by each launch",
+        meaning: "The version of amplihack that launched a process.",
+    },
+    Variable {
+        name: "AMPLIHACK_LOG",
+        role: Role::Read,
+        default: "warn",
+        meaning: "Which diagnostics go to stderr, for example debug or amplihack_launcher=trace.",
+    },
+    Variable {
+        name: "NO_COLOR",
+        role: Role::Read,
+        default: "unset",
+        meaning: "Any value switches colour off; without it there is colour only on a terminal.",
+    },
+    Variable {
+        name: "XDG_CONFIG_HOME",
+        role: Role::Read,
+        default: "~/.config",
+        meaning: "Where the user's amplihack/config.toml is looked for.",
+    },
+];

@@ -1,0 +1,71 @@
+//! How a failure ends a process: one table from kind to exit code, and what every error can say about itself.
+
+/// Ways in which a command of `amplihack` ends, each with one exit code.
+///
+/// Codes of agents that are passed through may collide with these; the kind that `--json` prints does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ExitKind {
+    /// 1: the command failed; the error's kind says how.
+    Failed,
+    /// 2: the command line cannot be read.
+    Usage,
+    /// 3: a session, recipe or agent was not found.
+    NotFound,
+    /// 4: denied by policy.
+    Denied,
+    /// 5: a budget or deadline was reached.
+    Budget,
+    /// 70: a bug in amplihack.
+    Bug,
+}
+
+impl ExitKind {
+    /// The process exit code of this kind.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::Denied => 4,
+            Self::Budget => 5,
+            Self::Bug => 70,
+        }
+    }
+}
+
+/// What an error tells the person and the program that meet it, apart from its text.
+pub trait Explain: std::error::Error {
+    /// Stable `snake_case` name for programs, printed as `error.kind` with `--json`.
+    fn kind(&self) -> &'static str;
+
+    /// How the process ends on this error.
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+
+    /// The next step for a person, if there is one; printed as `hint: …`.
+    fn hint(&self) -> Option<String> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ExitKind;
+
+    #[test]
+    fn codes_are_the_documented_table() {
+        let table = [
+            (ExitKind::Failed, 1),
+            (ExitKind::Usage, 2),
+            (ExitKind::NotFound, 3),
+            (ExitKind::Denied, 4),
+            (ExitKind::Budget, 5),
+            (ExitKind::Bug, 70),
+        ];
+        for (kind, code) in table {
+            assert_eq!(kind.code(), code, "{kind:?}");
+        }
+    }
+}

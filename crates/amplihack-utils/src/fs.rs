@@ -1,0 +1,94 @@
+//! Files that are whole or not there: bounded reads, atomic private writes.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
+
+/// Reads at most `limit` bytes of `path`.
+///
+/// The limit is applied while reading, not by asking for the size first, so a file that grows meanwhile cannot
+/// pass it. A longer file is an error of kind [`io::ErrorKind::FileTooLarge`].
+pub fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {limit} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Creates `path` and its missing parents with mode 0700. Directories that exist are left as they are.
+pub fn create_private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Whether a write must survive the machine, or only the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Survives `kill -9` of any process: written whole, then renamed.
+    Process,
+    /// Survives a power failure too: file and directory are synced.
+    Machine,
+}
+
+/// Replaces `path` by a file with `contents` and `mode`, through a temporary file beside it and a rename.
+///
+/// A reader sees the old file or the new one, never a part. On an error the old file is untouched and nothing is left behind.
+pub fn write_atomic(path: &Path, contents: &[u8], mode: u32, durability: Durability) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".amplihack-")
+        .permissions(std::fs::Permissions::from_mode(mode))
+        .tempfile_in(directory)?;
+    file.write_all(contents)?;
+    // The umask may have taken bits away.
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(mode))?;
+    if durability == Durability::Machine {
+        file.as_file().sync_all()?;
+    }
+    file.persist(path).map_err(|error| error.error)?;
+    if durability == Durability::Machine {
+        File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_stops_at_its_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, [7_u8; 10]).unwrap();
+        assert_eq!(read_limited(&path, 10).unwrap(), [7_u8; 10]);
+        assert_eq!(read_limited(&path, 9).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        // A device without end is a file that is too large, not a hang.
+        assert_eq!(read_limited(Path::new("/dev/zero"), 4096).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn an_atomic_write_is_private_and_leaves_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.json");
+        for durability in [Durability::Process, Durability::Machine] {
+            write_atomic(&path, b"{}", 0o600, durability).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"{}");
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+            assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_failed_write_keeps_the_old_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("d");
+        create_private_dir(&target.join("inner")).unwrap();
+        // A directory cannot be replaced by a file.
+        write_atomic(&target, b"x", 0o600, Durability::Process).unwrap_err();
+        assert!(target.join("inner").is_dir());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

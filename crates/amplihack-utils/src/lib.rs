@@ -1,0 +1,15 @@
+//! Building blocks that know nothing of any agent's flags: identity, routing, prompt delivery, files, configuration.
+//!
+//! A closed list. A new module needs a line in `ARCHITECTURE.md` that says why it belongs to every other crate.
+
+pub mod agent_binary;
+pub mod config;
+pub mod env;
+pub mod error;
+pub mod fs;
+pub mod launcher_context;
+pub mod lock;
+pub mod log;
+pub mod prompt_delivery;
+pub mod secret;
+pub mod sys;
