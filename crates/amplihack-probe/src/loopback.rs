@@ -19,8 +19,6 @@ pub const DUMMY_KEY: &str = "dummy-key";
 pub struct Loopback {
     /// Variables to add to an environment built from nothing. `PATH`, `TERM` and `LANG` are the caller's.
     pub env: Vec<(OsString, OsString)>,
-    /// Arguments to put before the agent's own.
-    pub args: Vec<OsString>,
 }
 
 /// What may be the same for several throw-away homes.
@@ -80,7 +78,6 @@ pub fn loopback(
     options: Options<'_>,
 ) -> Result<Loopback, LoopbackError> {
     let mut env = vec![("HOME".into(), home.into())];
-    let mut args = Vec::new();
     match agent {
         AgentBinary::Claude => {
             write_private(
@@ -101,13 +98,15 @@ pub fn loopback(
             if let Some(cache) = options.cache {
                 env.push(("COPILOT_CACHE_HOME".into(), cache.into()));
             }
-            if options.workspace.is_some() {
-                args.push("--trust-folder".into());
+            if let Some(workspace) = options.workspace {
+                // `--trust-folder` says the same, but an interactive Copilot refuses to start with it.
+                let settings = json!({"trustedFolders": [text(workspace)]});
+                write_private(&home.join(".copilot/config.json"), settings.to_string().as_bytes())?;
             }
         }
         _ => return Err(LoopbackError::NoProtocol { agent }),
     }
-    Ok(Loopback { env, args })
+    Ok(Loopback { env })
 }
 
 fn pairs<const N: usize>(pairs: [(&str, &str); N]) -> [(OsString, OsString); N] {
@@ -206,8 +205,7 @@ mod tests {
     fn codex_reads_its_settings_from_the_home() {
         let home = tempfile::tempdir().unwrap();
         let options = Options { workspace: Some(Path::new("/w \"x\"")), ..Options::default() };
-        let loopback = loopback(AgentBinary::Codex, URL, home.path(), options).unwrap();
-        assert!(loopback.args.is_empty());
+        loopback(AgentBinary::Codex, URL, home.path(), options).unwrap();
         let text = std::fs::read_to_string(home.path().join(".codex/config.toml")).unwrap();
         let settings: toml::Table = toml::from_str(&text).unwrap();
         assert_eq!(

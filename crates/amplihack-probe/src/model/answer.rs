@@ -98,7 +98,7 @@ fn headers(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(line).collect()
 }
 
-/// What the script says to this request, with the usage it reports.
+/// What the script says to this request, and how many messages the request has.
 pub(crate) fn plan(script: &super::Script, dialect: Dialect, request: &Value) -> (Reply, usize) {
     let turns = dialect.turns(request);
     let step = match script.counting {

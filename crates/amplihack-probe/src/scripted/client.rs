@@ -82,11 +82,18 @@ impl Client {
         let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_string();
         let body = body.map_err(|error| ModelError::new(Some(status), &error))?;
         if status != 200 {
-            return Err(ModelError::new(Some(status), &format!("{status} {body}")));
+            return Err(ModelError::new(Some(status), &format!("{status} {}", reason(&body))));
         }
         assemble(&body)
             .ok_or_else(|| ModelError::new(Some(status), &"the stream ended before the message did"))
     }
+}
+
+/// What an error's body says, as short as it can be had.
+fn reason(body: &str) -> String {
+    let value: Option<Value> = serde_json::from_str(body).ok();
+    let message = value.as_ref().and_then(|value| value["error"]["message"].as_str());
+    message.unwrap_or(body).to_owned()
 }
 
 /// Whether this base URL stays on the machine. Names that look like it (`http://127.0.0.1@elsewhere`) do not.

@@ -64,7 +64,10 @@ fn run(options: &Options, env: &Env, streams: &mut Streams<'_>) -> io::Result<u8
         None => match read_prompt(streams.stdin)? {
             Some(prompt) => prompt,
             None => {
-                return complain(streams.stderr, "the prompt on stdin is larger than 10 MiB; make it shorter");
+                return complain(
+                    streams.stderr,
+                    "the prompt on stdin is larger than 10 MiB; make it shorter",
+                );
             }
         },
     };

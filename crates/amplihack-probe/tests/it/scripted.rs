@@ -127,7 +127,12 @@ async fn every_failure_has_exit_code_1_and_a_reason() {
         let result = &outcome.events()[0];
         assert_eq!((outcome.code, &result["is_error"]), (1, &true.into()));
         assert_eq!(result["api_error_status"], status);
-        assert!(run(&base, &["-p"], "go").await.stdout.starts_with(&format!("API Error: {status}")));
+        assert!(
+            run(&base, &["-p"], "go")
+                .await
+                .stdout
+                .starts_with(&format!("API Error: {status} scripted error"))
+        );
     }
     let base = server.base_url(Scenario::Text, "unasked");
     for (args, stdin) in [(&["-p"][..], " \n"), (&["-p", "--no-such-flag"], "go"), (&[], "go")] {
