@@ -159,7 +159,7 @@ impl Bench {
                 requested: job.requested,
                 options: Options { permissions: Some(Permissions::Full), ..Options::default() },
                 before_verb: Vec::new(),
-                extra: settings.args,
+                extra: Vec::new(),
             },
             cwd: work.clone(),
         };

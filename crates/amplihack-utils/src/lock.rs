@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-//!
-=======
 //! Files that one process at a time holds.
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -216,4 +213,3 @@ mod tests {
         assert!(error.to_string().starts_with(&format!("lock file {}: ", path.display())), "{error}");
     }
 }
->>>>>>> delivery
