@@ -1,1 +1,47 @@
-fn main() {}
+//! Chores of this workspace: `cargo xtask test | build | docs | bench`. The standard library only, so that it starts fast.
+
+mod agents;
+mod bench;
+mod debian;
+mod docs;
+mod shell;
+mod static_build;
+mod summary;
+mod test;
+mod ui;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need, then run them
+       cargo xtask build                          the static release binaries, into dist/
+       cargo xtask docs [--check]                 API documentation and generated pages; --check: fail if a page is out of date
+       cargo xtask bench [--runs N] [--bins DIR]  timings, into docs/benchmarks.md; --bins: use these binaries, write nothing";
+
+/// A chore that could not be done, in words for a person. An empty text: it has been said already.
+type Failure = String;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let chore = args.first().map(String::as_str);
+    let rest = args.get(1..).unwrap_or_default();
+    let done = match chore {
+        Some("test") => test::run(rest),
+        Some("build") => static_build::run(rest),
+        Some("docs") => docs::run(rest),
+        Some("bench") => bench::run(rest),
+        _ => {
+            ui::warn(USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            if !text.is_empty() {
+                ui::warn(&format!("error: {text}"));
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

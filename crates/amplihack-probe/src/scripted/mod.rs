@@ -10,6 +10,7 @@ mod tool;
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
+use std::path::Path;
 
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};

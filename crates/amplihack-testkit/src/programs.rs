@@ -1,0 +1,70 @@
+//! Where this kit's own programs are, built when a test needs them and they are missing or old.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+use amplihack_utils::env::Env;
+
+/// The fake agent's program file.
+pub fn fake_agent_path() -> PathBuf {
+    built("fake-agent")
+}
+
+/// The Amplifier stand-in's program file.
+pub fn amplifier_stand_in_path() -> PathBuf {
+    built("amplifier-stand-in")
+}
+
+fn built(name: &str) -> PathBuf {
+    static ONCE: OnceLock<PathBuf> = OnceLock::new();
+    ONCE.get_or_init(|| {
+        let directory = beside_this_test();
+        if is_old(&directory.join(name)) {
+            build(&directory);
+        }
+        directory
+    })
+    .join(name)
+}
+
+/// `target/<profile>`: test programs lie in its `deps`.
+fn beside_this_test() -> PathBuf {
+    let own = std::env::current_exe().expect("a test knows its own program file");
+    let directory = own.parent().expect("a program file lies in a directory");
+    let in_deps = directory.file_name().is_some_and(|name| name == "deps");
+    if in_deps { directory.parent().unwrap_or(directory) } else { directory }.to_path_buf()
+}
+
+fn is_old(program: &Path) -> bool {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    match std::fs::metadata(program).and_then(|found| found.modified()) {
+        Ok(built) => newest(&sources).is_some_and(|changed| changed > built),
+        Err(_) => true,
+    }
+}
+
+fn newest(directory: &Path) -> Option<SystemTime> {
+    let entries = std::fs::read_dir(directory).ok()?.flatten();
+    entries
+        .filter_map(|entry| {
+            let path = entry.path();
+            if path.is_dir() { newest(&path) } else { entry.metadata().ok()?.modified().ok() }
+        })
+        .max()
+}
+
+fn build(directory: &Path) {
+    let cargo = Env::from_process().path("CARGO").unwrap_or_else(|| PathBuf::from("cargo"));
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--bins"]);
+    if directory.file_name().is_some_and(|name| name == "release") {
+        command.arg("--release");
+    }
+    if let Some(target) = directory.parent() {
+        command.arg("--target-dir").arg(target);
+    }
+    let status = command.current_dir(crate::workspace()).status().expect("cargo can be started");
+    assert!(status.success(), "failed to build the test programs: {status}");
+}

@@ -1,0 +1,116 @@
+//! Which crate may know which: the floors, and the libraries that stay on some of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::none;
+
+/// Floor of each crate; a crate knows only crates on lower floors. Mirrors the table in `ARCHITECTURE.md`.
+const FLOORS: &[(u32, &str)] = &[
+    (5, "amplihack-cli"),
+    (4, "amplihack-probe"),
+    (3, "amplihack-launcher"),
+    (2, "amplihack-session"),
+    (1, "amplihack-agent"),
+    (0, "amplihack-utils"),
+];
+
+/// Crates that develop and never ship. Others may use them for tests only.
+const DEV: &[&str] = &["amplihack-testkit", "xtask"];
+
+struct Crate {
+    name: String,
+    /// Name and whether it is a dependency for tests only.
+    knows: Vec<(String, bool)>,
+}
+
+fn crates() -> Vec<Crate> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--format-version=1", "--offline"]);
+    let output =
+        cargo.current_dir(amplihack_testkit::workspace()).output().expect("cargo describes the workspace");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let knows = |package: &Value| {
+        list(&package["dependencies"])
+            .iter()
+            .map(|known| (text(&known["name"]), known["kind"] == "dev"))
+            .collect()
+    };
+    list(&metadata["packages"])
+        .iter()
+        .map(|package| Crate { name: text(&package["name"]), knows: knows(package) })
+        .collect()
+}
+
+fn floor(name: &str) -> Option<u32> {
+    FLOORS.iter().find(|(_, known)| *known == name).map(|(floor, _)| *floor)
+}
+
+#[test]
+fn every_crate_has_a_floor_and_the_document_says_the_same() {
+    let found: BTreeSet<String> = crates().into_iter().map(|found| found.name).collect();
+    let listed: BTreeSet<String> =
+        FLOORS.iter().map(|(_, name)| *name).chain(DEV.iter().copied()).map(str::to_owned).collect();
+    assert_eq!(found, listed);
+
+    let document = std::fs::read_to_string(amplihack_testkit::workspace().join("ARCHITECTURE.md")).unwrap();
+    let mut rows = BTreeMap::new();
+    for line in document.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, floor, name, ..] = cells[..] else { continue };
+        let name = name.trim_matches('`');
+        if found.contains(name) {
+            rows.insert(name.to_owned(), floor.to_owned());
+        }
+    }
+    let expected: BTreeMap<String, String> = FLOORS
+        .iter()
+        .map(|(floor, name)| ((*name).to_owned(), floor.to_string()))
+        .chain(DEV.iter().map(|name| ((*name).to_owned(), "dev".to_owned())))
+        .collect();
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn a_crate_knows_only_lower_floors() {
+    let mut breaches = Vec::new();
+    for Crate { name, knows } in crates() {
+        for (known, for_tests) in knows {
+            let allowed = match (floor(&name), floor(&known)) {
+                (_, None) if !DEV.contains(&known.as_str()) => continue,
+                (Some(own), Some(other)) => other < own,
+                (Some(_), None) => for_tests,
+                (None, _) => known == "amplihack-utils",
+            };
+            if !allowed {
+                breaches.push(format!("{name} knows {known}"));
+            }
+        }
+    }
+    none("a crate depends on a crate that is not on a lower floor", breaches);
+}
+
+#[test]
+fn libraries_stay_on_their_floors() {
+    let mut breaches = Vec::new();
+    for Crate { name, knows } in crates() {
+        for (known, for_tests) in knows {
+            let allowed = if known == "clap" || known.starts_with("clap_") {
+                name == "amplihack-cli"
+            } else if known == "tokio" || known.starts_with("tokio-") || known == "axum" {
+                for_tests || floor(&name).is_some_and(|floor| floor >= 2)
+            } else {
+                true
+            };
+            if !allowed {
+                breaches.push(format!("{name} uses {known}"));
+            }
+        }
+    }
+    none("clap belongs to the command line, an asynchronous runtime to sessions and above", breaches);
+}

@@ -1,0 +1,116 @@
+//! What every file of the repository keeps to, and the closed list of utils' modules.
+
+use std::collections::BTreeSet;
+
+use crate::{none, sources, tracked};
+
+/// The longest a Rust file outside of tests may be.
+const LINES: usize = 600;
+
+fn read(path: impl AsRef<std::path::Path>) -> String {
+    let path = amplihack_testkit::workspace().join(path);
+    String::from_utf8_lossy(
+        &std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())),
+    )
+    .into_owned()
+}
+
+#[test]
+fn every_module_says_what_it_is() {
+    let silent = |text: &str| {
+        let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        first.strip_prefix("//!").is_none_or(|doc| doc.trim().is_empty())
+    };
+    let breaches = sources()
+        .into_iter()
+        .filter(|source| silent(&source.text))
+        .map(|source| source.path.display().to_string());
+    none("a Rust file does not open with a module doc", breaches);
+}
+
+#[test]
+fn files_stay_short() {
+    let sources = sources();
+    let long =
+        sources.iter().filter(|source| !source.is_test_or_build() && source.text.lines().count() > LINES);
+    none("a Rust file is too long", long.map(|source| source.path.display().to_string()));
+}
+
+#[test]
+fn utils_is_a_closed_list() {
+    let modules = |text: &str| -> BTreeSet<String> {
+        let names = text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+        names.map(str::to_owned).collect()
+    };
+    let document = read("ARCHITECTURE.md");
+    let section =
+        document.split("## The modules of utils").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let rows = section.expect("ARCHITECTURE.md lists the modules of utils").lines();
+    let listed: BTreeSet<String> = rows
+        .filter_map(|row| row.strip_prefix("| `")?.split_once('`'))
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    assert_eq!(modules(&read("crates/amplihack-utils/src/lib.rs")), listed);
+}
+
+#[test]
+fn invariants_name_tests_that_exist() {
+    let document = read("ARCHITECTURE.md");
+    let section = document.split("## Invariants").nth(1).expect("ARCHITECTURE.md lists the invariants");
+    let named: Vec<&str> = section
+        .lines()
+        .filter_map(|line| line.strip_suffix("` |")?.rsplit_once('`'))
+        .map(|(_, name)| name.rsplit("::").next().unwrap_or(name))
+        .collect();
+    assert!(named.len() > 8, "{named:?}");
+    let sources = sources();
+    let exists = |name: &str| sources.iter().any(|source| source.text.contains(&format!("fn {name}()")));
+    none("a named test does not exist", named.into_iter().filter(|name| !exists(name)).map(str::to_owned));
+}
+
+#[test]
+fn no_path_of_one_machine_is_in_a_file() {
+    // Put together here, so that this file does not hold what it looks for.
+    let forbidden =
+        [concat!("/ro", "ot"), concat!("/wo", "rk"), concat!("/tmp/", "wt"), concat!("/tmp/", "fb")];
+    let names_it = |text: &str, path: &str| {
+        text.match_indices(path).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            let after = text[at + path.len()..].chars().next();
+            let starts = before.is_none_or(|before| before.is_whitespace() || "\"'`(=:<|[,".contains(before));
+            starts
+                && after
+                    .is_none_or(|after| after == '/' || after.is_whitespace() || "\"'`)>|],;".contains(after))
+        })
+    };
+    let mut breaches = Vec::new();
+    for path in tracked() {
+        let text = read(&path);
+        for word in forbidden.iter().filter(|word| names_it(&text, word)) {
+            breaches.push(format!("{}: {word}", path.display()));
+        }
+    }
+    none("a tracked file holds an absolute path of one machine", breaches);
+}
+
+#[test]
+fn lock_files_name_no_registry() {
+    let crates_io = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
+    let mut breaches = Vec::new();
+    let mut seen = 0;
+    for path in tracked() {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if !["Cargo.lock", "package-lock.json"].contains(&name) {
+            continue;
+        }
+        seen += 1;
+        for line in read(&path).lines() {
+            // Cargo's own name for the public registry is an identity, not an address that is asked.
+            if line.contains("://") && line.trim() != crates_io || line.contains("\"resolved\"") {
+                breaches.push(format!("{}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(seen >= 2, "only {seen} lock files were found");
+    none("a lock file holds an address", breaches);
+}

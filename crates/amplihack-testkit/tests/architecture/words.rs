@@ -1,0 +1,114 @@
+//! Who alone may do what: rules that a search over the code keeps.
+
+use crate::source::Source;
+use crate::{none, sources};
+
+const SYS: &str = "crates/amplihack-utils/src/sys";
+
+fn in_sys(source: &Source) -> bool {
+    source.is_in(SYS) || source.is_in("crates/amplihack-utils/src/sys.rs")
+}
+
+/// Places of `needles` in files that `may_not` have them.
+fn places(may_not: impl Fn(&Source) -> bool, needles: &[&str]) -> Vec<String> {
+    let sources = sources();
+    let watched = sources.iter().filter(|source| may_not(source));
+    watched.flat_map(|source| needles.iter().flat_map(|needle| source.places(needle))).collect()
+}
+
+#[test]
+fn unsafe_code_is_in_one_module() {
+    none("unsafe outside utils::sys", places(|source| !in_sys(source), &["unsafe"]));
+}
+
+#[test]
+fn only_main_ends_the_process() {
+    let may_not =
+        |source: &Source| !in_sys(source) && !source.path.ends_with("main.rs") && !source.is_test_or_build();
+    let ends = places(may_not, &["process::exit", "process::abort", "exit("]);
+    // A method or a function of that name is no end of the process.
+    let ends = ends.into_iter().filter(|line| !line.contains(".exit(") && !line.contains("fn exit("));
+    none("the process is ended outside main.rs and utils::sys", ends);
+}
+
+#[test]
+fn only_the_ui_prints() {
+    let is_ui = |source: &Source| {
+        source.is_in("crates/amplihack-cli/src/ui")
+            || source.is_in("crates/amplihack-cli/src/ui.rs")
+            || source.is_in("xtask/src/ui.rs")
+    };
+    let may_not = |source: &Source| !is_ui(source) && !source.is_test_or_build();
+    none(
+        "print macros outside the command line's ui",
+        places(may_not, &["print!", "println!", "eprint!", "eprintln!", "dbg!"]),
+    );
+}
+
+#[test]
+fn the_environment_is_read_once_and_never_changed() {
+    let reads = ["env::var", "env::var_os", "env::set_var", "env::remove_var"];
+    none("the process environment is touched", places(|_| true, &reads));
+    let snapshots = |source: &Source| {
+        !source.is_in("crates/amplihack-utils/src/env.rs") && !source.is_in("xtask/src/shell.rs")
+    };
+    none("the environment is read outside utils::env", places(snapshots, &["env::vars", "env::vars_os"]));
+}
+
+#[test]
+fn there_is_one_enumeration_of_agents() {
+    let found = places(|source| !source.is_test_or_build(), &["enum AgentBinary"]);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].starts_with("crates/amplihack-utils/src/agent_binary"), "{found:#?}");
+}
+
+/// What only the builder of agent command lines writes. A second builder would have to name these.
+const BUILDER_ONLY: &[(&str, &str)] = &[
+    ("struct DeliveredCommand", "crates/amplihack-agent/src"),
+    ("fn deliver(self", "crates/amplihack-agent/src"),
+];
+
+/// Flags of agents: whoever writes one builds a command line past the matrix.
+const AGENT_FLAGS: &[&str] = &[
+    "--dangerously-skip-permissions",
+    "--dangerously-bypass-approvals-and-sandbox",
+    "--dangerously-bypass-hook-trust",
+    "--allow-all-tools",
+    "--skip-git-repo-check",
+    "--append-system-prompt-file",
+];
+
+#[test]
+fn there_is_one_builder_of_agent_command_lines() {
+    let mut breaches = Vec::new();
+    for (needle, home) in BUILDER_ONLY {
+        let found = places(Source::ships, &[*needle]);
+        let elsewhere = found.iter().filter(|place| !place.starts_with(home));
+        breaches.extend(elsewhere.cloned());
+        if found.len() > 1 {
+            breaches.extend(found);
+        }
+    }
+    for source in sources().iter().filter(|source| source.ships() && !source.is_in("crates/amplihack-agent"))
+    {
+        // Flags stand inside of strings, so the whole text is looked at, unit tests and comments left out by hand.
+        for flag in AGENT_FLAGS.iter().filter(|flag| source.text.contains(&format!("\"{flag}"))) {
+            breaches.push(format!("{} writes {flag}", source.path.display()));
+        }
+    }
+    none("an agent's command line is built outside amplihack-agent", breaches);
+}
+
+#[test]
+fn child_processes_have_one_owner() {
+    let may_not = |source: &Source| {
+        source.ships()
+            && !source.is_in("crates/amplihack-session")
+            && !in_sys(source)
+            && source.code.contains("Command")
+    };
+    none(
+        "a process is started outside amplihack-session",
+        places(may_not, &[".spawn()", ".output()", ".status()", ".exec()"]),
+    );
+}

@@ -1,0 +1,6 @@
+//! The test kit's own tests: what other tests stand on must hold.
+
+mod fake_agent;
+mod hosts;
+mod runs;
+mod stand_in;

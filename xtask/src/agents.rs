@@ -1,0 +1,47 @@
+//! The real agent CLIs, pinned in `agents/package-lock.json`: native packages, install scripts off, no Node at run time.
+
+use std::fs;
+use std::path::Path;
+
+use crate::{debian, shell, ui};
+
+/// Copy of the lock file that an install was made from; it lies in `node_modules`, so it goes away with it.
+const STAMP: &str = ".installed-from-lock";
+
+/// Installs the agents if they are missing or do not match the lock file. What cannot be installed is said.
+pub(crate) fn ensure() {
+    if let Err(why) = install() {
+        ui::warn(&format!(
+            "REAL AGENTS NOT INSTALLED: {why}. The tests that drive them are skipped, loudly."
+        ));
+    }
+}
+
+fn install() -> Result<(), String> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Err("the lock file holds packages for Linux on x86_64 only".to_owned());
+    }
+    let directory = shell::root().join("agents");
+    let modules = directory.join("node_modules");
+    if modules.is_symlink() {
+        ui::say("agents/node_modules is a link; it is used as it is");
+        return Ok(());
+    }
+    let lock = read(&directory.join("package-lock.json"))?;
+    let stamp = modules.join(STAMP);
+    if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
+        return Ok(());
+    }
+    if shell::find("npm").is_none() && !debian::install(&["npm"]) {
+        return Err("npm is missing".to_owned());
+    }
+    ui::say("installing the real agent CLIs (about 500 MB, once for each lock file)");
+    let mut npm = shell::program("npm");
+    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
+    shell::run(npm.current_dir(&directory).stdout(std::io::stderr()))?;
+    fs::write(&stamp, lock).map_err(|error| format!("failed to write {}: {error}", stamp.display()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("failed to read {}: {error}", path.display()))
+}

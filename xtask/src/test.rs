@@ -1,0 +1,102 @@
+//! `cargo xtask test`: from a bare machine to a verdict on the whole workspace.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+
+use crate::summary::Summary;
+use crate::{Failure, agents, debian, shell, ui};
+
+/// Installs what is missing, builds, runs every test, and ends with the counts.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    debian::ensure();
+    agents::ensure();
+    let long = args.iter().any(|arg| arg == "--long");
+    let args: Vec<&String> = args.iter().filter(|arg| *arg != "--long").collect();
+
+    // Programs of other crates that a test starts are found beside it; the runner alone would not build them.
+    shell::run(shell::cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
+
+    let mut runs = vec![runner(&args)];
+    if args.is_empty() {
+        let mut doc_tests = shell::cargo();
+        doc_tests.args(["test", "--quiet", "--workspace", "--doc", "--no-fail-fast"]);
+        runs.push(doc_tests);
+    } else {
+        ui::say("documentation tests are left out, since the run is a selection");
+    }
+
+    let mut total = Summary::default();
+    let mut failure = None;
+    for command in &mut runs {
+        if long {
+            command.env("AMPLIHACK_TEST_LONG", "1");
+        }
+        let (summary, outcome) = watched(command)?;
+        total.add(summary);
+        failure = failure.or(outcome.err());
+    }
+    keep(total)?;
+    if let Some(text) = failure {
+        ui::warn(&format!("error: {text}"));
+        ui::warn(&total.to_string());
+        return Err(Failure::new());
+    }
+    ui::warn(&total.to_string());
+    Ok(())
+}
+
+/// nextest where it is installed, else cargo's own runner; `args` go to it, and select within the workspace.
+fn runner(args: &[&String]) -> Command {
+    let mut command = shell::cargo();
+    if shell::find("cargo-nextest").is_some() {
+        command.args(["nextest", "run", "--no-fail-fast"]);
+    } else {
+        ui::say("cargo-nextest is not installed; cargo test runs the tests");
+        command.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]);
+    }
+    let names_package =
+        |arg: &&String| arg.as_str() == "--package" || arg.starts_with("-p") || arg.starts_with("--package=");
+    if !args.iter().any(names_package) {
+        command.arg("--workspace");
+    }
+    command.args(args);
+    command
+}
+
+/// Runs a test runner, passes on what it says, and reads its closing lines.
+fn watched(command: &mut Command) -> Result<(Summary, Result<(), Failure>), Failure> {
+    let name = shell::shown(command);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| format!("failed to start {name}: {error}"))?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let summary = std::thread::scope(|scope| {
+        let out = scope.spawn(|| pass_on(stdout, std::io::stdout()));
+        let mut summary = pass_on(stderr, std::io::stderr());
+        summary.add(out.join().unwrap_or_default());
+        summary
+    });
+    let status = child.wait().map_err(|error| format!("failed to wait for {name}: {error}"))?;
+    let outcome = if status.success() { Ok(()) } else { Err(format!("{name} ended with {status}")) };
+    Ok((summary, outcome))
+}
+
+fn pass_on(from: Option<impl Read>, mut to: impl Write) -> Summary {
+    let mut summary = Summary::default();
+    let Some(from) = from else { return summary };
+    let mut from = BufReader::new(from);
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+        // The tests are judged by the runner's exit code, even if nobody reads what it says.
+        let _ = to.write_all(&line).and_then(|()| to.flush());
+        summary.read(&String::from_utf8_lossy(&line));
+        line.clear();
+    }
+    summary
+}
+
+/// Leaves the counts for `.ci/run`, whose last line they are.
+fn keep(total: Summary) -> Result<(), Failure> {
+    let path = shell::target().join("test-summary.txt");
+    std::fs::write(&path, format!("{total}\n"))
+        .map_err(|error| format!("failed to write {}: {error}", path.display()))
+}
