@@ -1,1 +1,25 @@
-//! 
+//! What each coding-agent CLI accepts: one folder an agent, one matrix with evidence, one builder of command lines.
+//!
+//! Everything that amplihack knows about an agent's flags stands here, as data. Nothing in this crate starts a process,
+//! reads the environment of this process or touches the disk, but for [`lookup`], which asks where a program is.
+
+mod amp;
+mod amplifier;
+mod claude;
+mod codex;
+pub mod command;
+mod copilot;
+mod error;
+pub mod grammar;
+pub mod installed;
+pub mod lookup;
+pub mod matrix;
+pub mod profile;
+pub mod version;
+
+pub use amplihack_utils::agent_binary::AgentBinary;
+pub use command::{AgentCommand, DeliveredCommand, Options, Permissions};
+pub use error::{DeliveryError, Unsupported};
+pub use installed::{Installed, Trust};
+pub use matrix::{Capability, Evidence, Row, RunMode};
+pub use profile::{Profile, profile};

@@ -1,1 +1,21 @@
-//! 
+//! The one door to a running agent: find it, decide how its prompt travels, say who is in charge, start it.
+//!
+//! [`plan`] decides everything and starts nothing but a version probe; [`start`] carries a plan out.
+
+pub mod discover;
+pub mod doctor;
+mod environment;
+mod error;
+pub mod flag_matrix;
+mod notice;
+mod plan;
+pub mod prompt_delivery;
+pub mod proofs;
+mod start;
+mod versions;
+
+pub use environment::{Change, MAX_DEPTH_VAR};
+pub use error::LaunchError;
+pub use notice::Notice;
+pub use plan::{LaunchRequest, Plan, Task, plan};
+pub use start::{Hosting, Launched, Streams, start};

@@ -66,7 +66,10 @@ mod tests {
         assert_eq!(read_limited(&path, 10).unwrap(), [7_u8; 10]);
         assert_eq!(read_limited(&path, 9).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         // A device without end is a file that is too large, not a hang.
-        assert_eq!(read_limited(Path::new("/dev/zero"), 4096).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(
+            read_limited(Path::new("/dev/zero"), 4096).unwrap_err().kind(),
+            io::ErrorKind::FileTooLarge
+        );
     }
 
     #[test]

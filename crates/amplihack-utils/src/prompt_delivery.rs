@@ -1,1 +1,121 @@
-//! 
+//! How a prompt reaches a child process: as one argument, in a private file, or on its stdin; chosen here and nowhere else.
+//!
+//! [`select`] is the one selector. [`deliver`] is the plain case: it selects and appends to a command. A builder that
+//! must put the prompt elsewhere (`--flag=PROMPT`, after `--`) selects, writes its argument and takes the handle from
+//! [`DeliveryHandle`]'s constructors. No agent is known here: what a program supports comes in as [`DeliveryCaps`].
+//!
+//! ```
+//! use std::process::Command;
+//! use amplihack_utils::prompt_delivery::{
+//!     DeliveryCaps, DeliveryHandle, DeliveryMode, PromptDelivery, deliver, from_env,
+//! };
+//! fn build_command(prompt: &str) -> std::io::Result<(Command, DeliveryHandle)> {
+//!     let mut cmd = Command::new("claude");
+//!     let requested = from_env();
+//!     let caps = DeliveryCaps::argv_only();
+//!     let handle = deliver(&mut cmd, prompt, requested, &caps)?;
+//!     Ok((cmd, handle))
+//! }
+//! # let (cmd, handle) = build_command("don't expand $HOME")?;
+//! # assert_eq!(cmd.get_args().collect::<Vec<_>>(), ["don't expand $HOME"]);
+//! # assert_eq!(handle.mode(), DeliveryMode::Argv);
+//! # let _: PromptDelivery = from_env();
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod handle;
+mod mode;
+mod select;
+#[cfg(test)]
+mod tests;
+mod warning;
+
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+pub use handle::DeliveryHandle;
+pub use mode::{DeliveryCaps, DeliveryMode, PromptDelivery, from_env, from_env_in};
+pub use select::{PromptTooLarge, SelectError, Selection, select, select_mode};
+pub use warning::DeliveryWarning;
+
+/// The largest prompt in bytes that `auto` puts on the command line by preference; one byte more is promoted.
+pub const AUTO_TEMPFILE_THRESHOLD_BYTES: usize = 4096;
+
+/// The most bytes that one argument can hold on Linux: 32 pages of 4 KiB without the NUL at its end.
+///
+/// A longer one makes `execve` fail, whatever room the whole command line has. Used on every platform.
+pub const MAX_ARG_BYTES: usize = 131_071;
+
+/// The environment variable with the user's request.
+pub const ENV_VAR_NAME: &str = "AMPLIHACK_PROMPT_DELIVERY";
+
+/// Selects a mode for `prompt` and applies it to `cmd`.
+///
+/// NUL bytes, which no argument can hold, are removed first in every mode ([`sanitize_nul`]); the size that counts is
+/// the size after that. Then, by mode:
+///
+/// - argv: the prompt is appended as one argument;
+/// - tempfile: `[flag] path` is appended, the flag only if the capabilities name one;
+/// - stdin: `cmd` gets a piped stdin. The caller writes the sanitized prompt to it while it reads the child's output,
+///   flushes and drops the pipe, then waits.
+///
+/// In the other two modes the child's stdin is left as it is: whether it is null or inherited is the caller's choice.
+/// Keep the handle until the child is reaped: dropping it removes the prompt file.
+///
+/// Degradations and removed NULs are logged as warnings, without a byte of the prompt. On an error (nothing can take
+/// the prompt: a [`SelectError`] as an [`io::Error`], where [`PromptTooLarge`] can be had by downcast; or the file
+/// cannot be written) `cmd` is as it was.
+pub fn deliver(
+    cmd: &mut Command,
+    prompt: &str,
+    requested: PromptDelivery,
+    caps: &DeliveryCaps,
+) -> io::Result<DeliveryHandle> {
+    deliver_in(cmd, prompt, requested, caps, &handle::temp_dir())
+}
+
+/// [`deliver`] with the directory for prompt files as a parameter.
+fn deliver_in(
+    cmd: &mut Command,
+    prompt: &str,
+    requested: PromptDelivery,
+    caps: &DeliveryCaps,
+    temp_dir: &Path,
+) -> io::Result<DeliveryHandle> {
+    let (prompt, count) = sanitize_nul(prompt);
+    let selection = select(requested, prompt.len(), caps)?;
+    if count > 0 {
+        tracing::warn!("{}", DeliveryWarning::NulRemoved { count });
+    }
+    for warning in &selection.warnings {
+        tracing::warn!("{warning}");
+    }
+    match selection.mode {
+        DeliveryMode::Argv => {
+            cmd.arg(&*prompt);
+            Ok(DeliveryHandle::argv())
+        }
+        DeliveryMode::Tempfile => {
+            let handle = DeliveryHandle::tempfile_in(temp_dir, prompt.as_bytes())?;
+            cmd.args(caps.tempfile_flag.filter(|flag| !flag.is_empty()));
+            cmd.args(handle.tempfile_path());
+            Ok(handle)
+        }
+        DeliveryMode::Stdin => {
+            cmd.stdin(Stdio::piped());
+            Ok(DeliveryHandle::stdin())
+        }
+    }
+}
+
+/// The prompt without its NUL bytes, and how many they were. Nothing is copied when there are none.
+pub fn sanitize_nul(prompt: &str) -> (Cow<'_, str>, usize) {
+    if !prompt.contains('\0') {
+        return (Cow::Borrowed(prompt), 0);
+    }
+    let clean = prompt.replace('\0', "");
+    let count = prompt.len() - clean.len();
+    (Cow::Owned(clean), count)
+}

@@ -1,0 +1,195 @@
+//! Claude Code.
+
+use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::prompt_delivery::DeliveryMode;
+
+use crate::command::Permissions;
+use crate::grammar::{Grammar, Positional};
+use crate::matrix::{
+    ArgShape, BOTH, Capability, Evidence, HEADLESS, INTERACTIVE, Limit, Row, Slot, VersionRange,
+};
+use crate::profile::Profile;
+
+const PROVED: VersionRange = VersionRange { from: (2, 1, 332), below: (2, 2, 0) };
+const PROMPTS: Evidence = Evidence::Probe(PROVED, "claude_takes_every_prompt_unchanged");
+const OPTIONS: Evidence = Evidence::Probe(PROVED, "claude_understands_every_option");
+const TERMINAL: Evidence = Evidence::Probe(PROVED, "claude_takes_a_prompt_in_a_terminal");
+
+/// Beyond this the CLI itself refuses: "Prompt is too long".
+const STDIN_LIMIT: Limit = Limit::Bytes(9_900_000);
+const SLASH: &str = "a prompt that begins with / is a command of Claude's own";
+
+/// Claude Code.
+pub(crate) static PROFILE: Profile = Profile {
+    agent: AgentBinary::Claude,
+    title: "Claude Code",
+    program: "claude",
+    install_places: &[".claude/local/claude", ".local/bin/claude"],
+    install_hint: "npm install -g @anthropic-ai/claude-code",
+    prompt_note: SLASH,
+    rows: &[
+        Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Front, &["-p"]), PROMPTS),
+        Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::AfterDashes, PROMPTS)
+            .note(SLASH),
+        Row::new(Capability::Prompt(DeliveryMode::Stdin), HEADLESS, ArgShape::Stdin(&[]), PROMPTS)
+            .limit(STDIN_LIMIT)
+            .note(SLASH),
+        Row::new(Capability::Prompt(DeliveryMode::Argv), INTERACTIVE, ArgShape::AfterDashes, TERMINAL)
+            .note(SLASH),
+        Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
+        Row::new(Capability::Resume, BOTH, ArgShape::FlagEq("--resume"), OPTIONS),
+        Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Option, &["--continue"]), OPTIONS),
+        Row::new(Capability::AddDir, BOTH, ArgShape::FlagEq("--add-dir"), OPTIONS),
+        Row::new(Capability::McpConfig, BOTH, ArgShape::FlagEq("--mcp-config"), OPTIONS),
+        Row::new(Capability::AppendSystemPrompt, BOTH, ArgShape::FlagEq("--append-system-prompt"), OPTIONS),
+        Row::new(
+            Capability::Permissions(Permissions::Ask),
+            BOTH,
+            ArgShape::Words(Slot::Option, &["--permission-mode", "manual"]),
+            OPTIONS,
+        ),
+        Row::new(
+            Capability::Permissions(Permissions::Edit),
+            BOTH,
+            ArgShape::Words(Slot::Option, &["--permission-mode", "acceptEdits"]),
+            OPTIONS,
+        ),
+        Row::new(
+            Capability::Permissions(Permissions::Full),
+            BOTH,
+            ArgShape::Words(Slot::Option, &["--dangerously-skip-permissions"]),
+            OPTIONS,
+        )
+        .note("refused as root unless IS_SANDBOX=1 is set"),
+    ],
+    grammar: Grammar {
+        subcommands: &[
+            "agents",
+            "attach",
+            "auth",
+            "auto-mode",
+            "doctor",
+            "gateway",
+            "help",
+            "import",
+            "install",
+            "kill",
+            "logs",
+            "mcp",
+            "plugin",
+            "plugins",
+            "purge",
+            "respawn",
+            "rm",
+            "setup-token",
+            "stop",
+            "ultrareview",
+            "update",
+            "upgrade",
+        ],
+        verbs: &[],
+        verb_subcommands: &[],
+        headless_flags: &["-p", "--print"],
+        prompt_flags: &[],
+        positional: Positional::Prompt,
+        stdin_word: None,
+        value_flags: &[
+            "--agent",
+            "--agents",
+            "--append-system-prompt",
+            "--append-system-prompt-file",
+            "--autocompact",
+            "--debug-file",
+            "--effort",
+            "--environment",
+            "--fallback-model",
+            "--input-format",
+            "--json-schema",
+            "--max-budget-usd",
+            "--max-turns",
+            "--model",
+            "--name",
+            "-n",
+            "--output-format",
+            "--permission-mode",
+            "--permission-prompt-tool",
+            "--permission-prompts",
+            "--plugin-dir",
+            "--plugin-url",
+            "--remote-control-session-name-prefix",
+            "--session-id",
+            "--setting-sources",
+            "--settings",
+            "--system-prompt",
+            "--system-prompt-file",
+            "--system-prompt-snapshot",
+        ],
+        optional_value_flags: &[
+            "--cloud",
+            "-d",
+            "--debug",
+            "--from-pr",
+            "--prompt-suggestions",
+            "--remote-control",
+            "-r",
+            "--resume",
+            "--teleport",
+            "-w",
+            "--worktree",
+        ],
+        variadic_flags: &[
+            "--add-dir",
+            "--allowedTools",
+            "--allowed-tools",
+            "--betas",
+            "--disallowedTools",
+            "--disallowed-tools",
+            "--file",
+            "--mcp-config",
+            "--tools",
+        ],
+        switches: &[
+            "--allow-dangerously-skip-permissions",
+            "--ax-screen-reader",
+            "--bare",
+            "--bg",
+            "--background",
+            "--brief",
+            "-c",
+            "--chrome",
+            "--continue",
+            "--dangerously-skip-permissions",
+            "--desktop",
+            "--disable-slash-commands",
+            "--exclude-dynamic-system-prompt-sections",
+            "--fork-session",
+            "--forward-subagent-text",
+            "--ide",
+            "--include-hook-events",
+            "--include-partial-messages",
+            "--no-chrome",
+            "--no-session-persistence",
+            "--replay-user-messages",
+            "--restricted",
+            "--safe-mode",
+            "--strict-mcp-config",
+            "--tmux",
+            "--verbose",
+        ],
+        information_flags: &["-h", "--help", "-v", "--version"],
+    },
+    scrub: &[
+        "AI_AGENT",
+        "CLAUDECODE",
+        "CLAUDE_CODE_CHILD_*",
+        "CLAUDE_CODE_ENTRYPOINT",
+        "CLAUDE_CODE_MESSAGING_*",
+        "CLAUDE_CODE_SESSION_*",
+        "CLAUDE_CODE_SSE_PORT",
+        "CLAUDE_EFFORT",
+        "CLAUDE_PID",
+        "CLAUDE_PROJECT_DIR",
+    ],
+    withheld: &[],
+    refuses_requests: None,
+};

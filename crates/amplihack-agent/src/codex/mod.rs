@@ -1,0 +1,166 @@
+//! OpenAI Codex CLI.
+
+use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::prompt_delivery::DeliveryMode;
+
+use crate::command::Permissions;
+use crate::grammar::{Grammar, Positional};
+use crate::matrix::{
+    ArgShape, BOTH, Capability, Evidence, HEADLESS, INTERACTIVE, Limit, Row, Slot, VersionRange,
+};
+use crate::profile::Profile;
+
+const PROVED: VersionRange = VersionRange { from: (0, 171, 0), below: (0, 172, 0) };
+const PROMPTS: Evidence = Evidence::Probe(PROVED, "codex_takes_every_prompt_unchanged");
+const OPTIONS: Evidence = Evidence::Probe(PROVED, "codex_understands_every_option");
+const HELP: Evidence = Evidence::Documented("codex --help, 0.171.0");
+
+/// "Input exceeds the maximum length of 1048576 characters".
+const STDIN_LIMIT: Limit = Limit::Chars(1_048_576);
+const BOM: &str = "a byte order mark at the start is dropped by Codex";
+
+/// OpenAI Codex CLI.
+pub(crate) static PROFILE: Profile = Profile {
+    agent: AgentBinary::Codex,
+    title: "OpenAI Codex CLI",
+    program: "codex",
+    install_places: &[".local/bin/codex"],
+    install_hint: "npm install -g @openai/codex",
+    prompt_note: BOM,
+    rows: &[
+        Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Front, &["exec"]), PROMPTS),
+        Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::AfterDashes, PROMPTS),
+        Row::new(Capability::Prompt(DeliveryMode::Stdin), HEADLESS, ArgShape::Stdin(&["-"]), PROMPTS)
+            .limit(STDIN_LIMIT)
+            .note(BOM),
+        Row::new(Capability::Prompt(DeliveryMode::Argv), INTERACTIVE, ArgShape::AfterDashes, HELP),
+        Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
+        Row::new(Capability::Resume, BOTH, ArgShape::WordsThen(Slot::Tail, &["resume"]), OPTIONS),
+        Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Tail, &["resume", "--last"]), OPTIONS),
+        Row::new(Capability::AddDir, BOTH, ArgShape::FlagEq("--add-dir"), OPTIONS),
+        Row::new(
+            Capability::AppendSystemPrompt,
+            BOTH,
+            ArgShape::Toml("-c", "developer_instructions"),
+            OPTIONS,
+        )
+        .note("sent in the developer role"),
+        Row::new(
+            Capability::Permissions(Permissions::Ask),
+            HEADLESS,
+            ArgShape::Words(Slot::Option, &["--sandbox=read-only"]),
+            OPTIONS,
+        )
+        .note("nobody can be asked: what needs leave is refused"),
+        Row::new(
+            Capability::Permissions(Permissions::Edit),
+            HEADLESS,
+            ArgShape::Words(Slot::Option, &["--sandbox=workspace-write"]),
+            OPTIONS,
+        ),
+        Row::new(
+            Capability::Permissions(Permissions::Ask),
+            INTERACTIVE,
+            ArgShape::Words(Slot::Option, &["--ask-for-approval=on-request", "--sandbox=read-only"]),
+            HELP,
+        ),
+        Row::new(
+            Capability::Permissions(Permissions::Edit),
+            INTERACTIVE,
+            ArgShape::Words(Slot::Option, &["--ask-for-approval=on-request", "--sandbox=workspace-write"]),
+            HELP,
+        ),
+        Row::new(
+            Capability::Permissions(Permissions::Full),
+            BOTH,
+            ArgShape::Words(Slot::Option, &["--dangerously-bypass-approvals-and-sandbox"]),
+            OPTIONS,
+        ),
+    ],
+    grammar: Grammar {
+        subcommands: &[
+            "a",
+            "agents",
+            "app-server",
+            "apply",
+            "archive",
+            "cloud",
+            "completion",
+            "debug",
+            "delete",
+            "doctor",
+            "exec-server",
+            "features",
+            "fork",
+            "help",
+            "login",
+            "logout",
+            "mcp",
+            "migrate-nfs-db",
+            "migrate-rollouts",
+            "plugin",
+            "queue",
+            "remote-control",
+            "resume",
+            "review",
+            "sandbox",
+            "unarchive",
+            "update",
+        ],
+        verbs: &["exec", "e"],
+        verb_subcommands: &["resume", "fork", "review", "help"],
+        headless_flags: &[],
+        prompt_flags: &[],
+        positional: Positional::Prompt,
+        stdin_word: Some("-"),
+        value_flags: &[
+            "-c",
+            "--config",
+            "--enable",
+            "--disable",
+            "--remote",
+            "--remote-auth-token-env",
+            "-m",
+            "--model",
+            "--local-provider",
+            "-p",
+            "--profile",
+            "-s",
+            "--sandbox",
+            "-C",
+            "--cd",
+            "--add-dir",
+            "-a",
+            "--ask-for-approval",
+            "--thread-source",
+            "--cyber-access-program",
+            "--output-schema",
+            "--color",
+            "-o",
+            "--output-last-message",
+        ],
+        optional_value_flags: &[],
+        variadic_flags: &["-i", "--image"],
+        switches: &[
+            "--strict-config",
+            "--oss",
+            "--approve-for-me",
+            "--dangerously-bypass-approvals-and-sandbox",
+            "--dangerously-bypass-hook-trust",
+            "--worktree",
+            "--search",
+            "--no-alt-screen",
+            "--no-daemon",
+            "--skip-git-repo-check",
+            "--trust",
+            "--ephemeral",
+            "--ignore-user-config",
+            "--ignore-rules",
+            "--json",
+        ],
+        information_flags: &["-h", "--help", "-V", "--version"],
+    },
+    scrub: &["CODEX_MANAGED_*"],
+    withheld: &[],
+    refuses_requests: None,
+};

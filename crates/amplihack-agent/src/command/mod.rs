@@ -1,0 +1,313 @@
+//! The one builder of agent command lines. Launch, recipes, unattended loops and remote runs have no other.
+
+mod slots;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use amplihack_utils::prompt_delivery::{
+    DeliveryHandle, DeliveryMode, DeliveryWarning, MAX_ARG_BYTES, PromptDelivery, Selection, sanitize_nul,
+    select,
+};
+
+use crate::error::{DeliveryError, Unsupported};
+use crate::installed::Installed;
+use crate::matrix::{ArgShape, Capability, Row, RunMode};
+use crate::profile::profile;
+use slots::{Slots, joined};
+
+/// How much an agent may do without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Permissions {
+    /// Ask before anything that changes something; headless, where nobody answers, that is refused.
+    Ask,
+    /// Edit files freely, ask for the rest.
+    Edit,
+    /// Everything.
+    Full,
+}
+
+impl fmt::Display for Permissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ask => "ask",
+            Self::Edit => "edit",
+            Self::Full => "full",
+        })
+    }
+}
+
+/// Options that are translated into each agent's own flags.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The model.
+    pub model: Option<OsString>,
+    /// The session to go on with.
+    pub resume: Option<OsString>,
+    /// Go on with the latest session.
+    pub continue_latest: bool,
+    /// Further directories.
+    pub add_dirs: Vec<PathBuf>,
+    /// Files that name MCP servers.
+    pub mcp_configs: Vec<PathBuf>,
+    /// Text for the end of the system prompt.
+    pub append_system_prompt: Option<String>,
+    /// The permission level; `None` leaves the agent's own default.
+    pub permissions: Option<Permissions>,
+}
+
+/// One agent run, described; [`AgentCommand::deliver`] makes the command of it.
+#[derive(Debug, Clone)]
+pub struct AgentCommand<'a> {
+    /// Which program, in which version.
+    pub installed: &'a Installed,
+    /// Headless or interactive.
+    pub mode: RunMode,
+    /// The task prompt. `None` only in an interactive session.
+    pub prompt: Option<&'a str>,
+    /// Translated options.
+    pub options: &'a Options,
+    /// The user's own arguments, in front of the agent's verb.
+    pub before_verb: &'a [OsString],
+    /// The user's own arguments, passed on unchanged.
+    pub extra: &'a [OsString],
+    /// Working directory of the agent.
+    pub cwd: &'a std::path::Path,
+}
+
+/// A command with its prompt applied. The handle must live until the child is reaped.
+#[derive(Debug)]
+pub struct DeliveredCommand {
+    /// Structured command; its stdin is `/dev/null`, a pipe for the payload, or the terminal.
+    pub command: Command,
+    /// Owns the prompt file, if there is one; dropping it unlinks the file.
+    pub delivery_handle: DeliveryHandle,
+    /// What was asked for.
+    pub requested_mode: PromptDelivery,
+    /// What is used.
+    pub selected_mode: DeliveryMode,
+    /// Degradations and the NUL count; never a byte of the prompt.
+    pub warnings: Vec<DeliveryWarning>,
+    /// The bytes to write to stdin, then close it; only when `selected_mode` is stdin.
+    pub stdin_payload: Option<Vec<u8>>,
+    /// The row that the channel comes from; `None` without a prompt.
+    pub channel: Option<&'static Row>,
+    /// Index of the argument that holds the prompt, for reports that must not print it.
+    pub prompt_argument: Option<usize>,
+}
+
+impl AgentCommand<'_> {
+    /// Builds the command: translates the options, selects a channel for the prompt and applies it.
+    ///
+    /// Nothing is started; a prompt file is made only when that channel is selected.
+    pub fn deliver(self, requested: PromptDelivery) -> Result<DeliveredCommand, DeliveryError> {
+        let agent = self.installed.agent;
+        if let (Some(reason), PromptDelivery::Tempfile | PromptDelivery::Stdin) =
+            (profile(agent).refuses_requests, requested)
+        {
+            return Err(DeliveryError::Rejected { agent, requested, reason });
+        }
+        let prompt = self.prompt.map(sanitize_nul);
+        let mut warnings = Vec::new();
+        let channel = match &prompt {
+            None if self.mode == RunMode::Headless => return Err(DeliveryError::Empty),
+            None => None,
+            Some((text, removed)) => {
+                if text.is_empty() {
+                    return Err(DeliveryError::Empty);
+                }
+                if *removed > 0 {
+                    warnings.push(DeliveryWarning::NulRemoved { count: *removed });
+                }
+                let (row, selection) = self.channel(text, requested)?;
+                warnings.extend(selection.warnings);
+                Some((row, selection.mode, text.as_ref()))
+            }
+        };
+        let mut line = self.words(channel.map(|(row, ..)| row))?;
+        let (selected_mode, handle, payload) = place(&mut line, channel)?;
+        let prompt_argument = match (selected_mode, channel) {
+            (DeliveryMode::Argv, Some(_)) => Some(line.len() - 1),
+            _ => None,
+        };
+        let mut command = Command::new(&self.installed.path);
+        command.args(line).current_dir(self.cwd).stdin(match (self.mode, &payload) {
+            (_, Some(_)) => Stdio::piped(),
+            (RunMode::Headless, None) => Stdio::null(),
+            (RunMode::Interactive, None) => Stdio::inherit(),
+        });
+        Ok(DeliveredCommand {
+            command,
+            delivery_handle: handle,
+            requested_mode: requested,
+            selected_mode,
+            warnings,
+            stdin_payload: payload,
+            channel: channel.map(|(row, ..)| row),
+            prompt_argument,
+        })
+    }
+
+    /// The channel for `prompt`: the selector's choice among the agent's rows for this run mode.
+    fn channel(
+        &self,
+        prompt: &str,
+        requested: PromptDelivery,
+    ) -> Result<(&'static Row, Selection), DeliveryError> {
+        let mut caps = self.installed.delivery_caps(self.mode);
+        // `--prompt=…` shares its argument with the prompt.
+        if let Ok(row) = self.installed.can(Capability::Prompt(DeliveryMode::Argv), self.mode) {
+            caps.supports_argv = prompt.len() + overhead(row.shape) <= MAX_ARG_BYTES;
+        }
+        if let Ok(row) = self.installed.can(Capability::Prompt(DeliveryMode::Stdin), self.mode) {
+            caps.supports_stdin &= row.limit.holds(prompt);
+        }
+        // The selector's error knows no agents; ours names those that could take the prompt.
+        let selection = select(requested, prompt.len(), &caps).map_err(|_| self.no_channel(prompt))?;
+        let row = self.installed.can(Capability::Prompt(selection.mode), self.mode)?;
+        Ok((row, selection))
+    }
+
+    /// Why no channel takes `prompt`: the agent has none in this mode, or none that is wide enough.
+    fn no_channel(&self, prompt: &str) -> DeliveryError {
+        let agent = self.installed.agent;
+        let widest = [DeliveryMode::Argv, DeliveryMode::Tempfile, DeliveryMode::Stdin]
+            .into_iter()
+            .filter_map(|mode| self.installed.can(Capability::Prompt(mode), self.mode).ok())
+            .map(|row| match row.shape {
+                ArgShape::Stdin(_) => row.limit.number().unwrap_or(u64::MAX),
+                shape => (MAX_ARG_BYTES - overhead(shape)) as u64,
+            })
+            .max();
+        match widest {
+            Some(limit) => DeliveryError::TooLarge {
+                agent,
+                mode: self.mode,
+                size: prompt.len() as u64,
+                limit,
+                could: crate::installed::could_take(prompt),
+            },
+            None => self.unsupported(Capability::Prompt(DeliveryMode::Argv)).into(),
+        }
+    }
+
+    /// All words but the prompt, in their slots.
+    fn words(&self, channel: Option<&'static Row>) -> Result<Vec<OsString>, DeliveryError> {
+        let options = self.options;
+        let mut slots = Slots::default();
+        if let Some(id) = &options.resume {
+            self.option(&mut slots, Capability::Resume, Some(id.clone()))?;
+        }
+        if options.continue_latest {
+            self.option(&mut slots, Capability::Continue, None)?;
+        }
+        if let Some(row) = profile(self.installed.agent).row(Capability::Start, self.mode) {
+            slots.push(row.shape, None);
+        } else if self.mode == RunMode::Headless {
+            return Err(self.unsupported(Capability::Start).into());
+        }
+        if let Some(model) = &options.model {
+            self.option(&mut slots, Capability::Model, Some(model.clone()))?;
+        }
+        for dir in &options.add_dirs {
+            self.option(&mut slots, Capability::AddDir, Some(dir.clone().into()))?;
+        }
+        for file in &options.mcp_configs {
+            self.option(&mut slots, Capability::McpConfig, Some(file.clone().into()))?;
+        }
+        if let Some(text) = &options.append_system_prompt {
+            self.option(&mut slots, Capability::AppendSystemPrompt, Some(text.into()))?;
+        }
+        if let Some(level) = options.permissions {
+            self.option(&mut slots, Capability::Permissions(level), None)?;
+        }
+        let mut line = self.before_verb.to_vec();
+        line.extend(slots.front);
+        line.extend(slots.options);
+        line.extend_from_slice(self.extra);
+        line.extend(slots.tail);
+        if let Some(Row { shape: ArgShape::Stdin(marker), .. }) = channel {
+            line.extend(marker.iter().map(OsString::from));
+        }
+        Ok(line)
+    }
+
+    fn option(
+        &self,
+        slots: &mut Slots,
+        what: Capability,
+        value: Option<OsString>,
+    ) -> Result<(), DeliveryError> {
+        let row = self.installed.can(what, self.mode)?;
+        let longest = slots.push(row.shape, value);
+        if longest > MAX_ARG_BYTES {
+            return Err(DeliveryError::ArgumentTooLong {
+                what,
+                size: longest as u64,
+                limit: MAX_ARG_BYTES as u64,
+            });
+        }
+        Ok(())
+    }
+
+    fn unsupported(&self, capability: Capability) -> Unsupported {
+        Unsupported {
+            agent: self.installed.agent,
+            version: self.installed.version.clone(),
+            capability,
+            mode: self.mode,
+        }
+    }
+}
+
+/// The command of a user's own arguments, untouched: no prompt is looked for, stdin passes through.
+pub fn passthrough(installed: &Installed, args: &[OsString], cwd: &std::path::Path) -> Command {
+    let mut command = Command::new(&installed.path);
+    command.args(args).current_dir(cwd).stdin(Stdio::inherit());
+    command
+}
+
+/// Puts the prompt where its row says.
+fn place(
+    line: &mut Vec<OsString>,
+    channel: Option<(&'static Row, DeliveryMode, &str)>,
+) -> Result<(DeliveryMode, DeliveryHandle, Option<Vec<u8>>), DeliveryError> {
+    let Some((row, mode, prompt)) = channel else {
+        return Ok((DeliveryMode::Argv, DeliveryHandle::argv(), None));
+    };
+    Ok(match mode {
+        DeliveryMode::Stdin => (mode, DeliveryHandle::stdin(), Some(prompt.as_bytes().to_vec())),
+        DeliveryMode::Argv => {
+            argument(line, row.shape, prompt.into());
+            (mode, DeliveryHandle::argv(), None)
+        }
+        DeliveryMode::Tempfile => {
+            let handle = DeliveryHandle::tempfile(prompt)?;
+            if let Some(path) = handle.tempfile_path() {
+                argument(line, row.shape, path.into());
+            }
+            (mode, handle, None)
+        }
+    })
+}
+
+/// The last argument or arguments, holding `value`.
+fn argument(line: &mut Vec<OsString>, shape: ArgShape, value: OsString) {
+    match shape {
+        ArgShape::FlagEq(flag) => line.push(joined(&[flag, "="], value)),
+        _ => line.extend(["--".into(), value]),
+    }
+}
+
+/// Bytes that the argument of a prompt holds besides the prompt.
+fn overhead(shape: ArgShape) -> usize {
+    match shape {
+        ArgShape::FlagEq(flag) => flag.len() + 1,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Words of a command line, sorted into their places.
+
+use std::ffi::OsString;
+
+use crate::matrix::{ArgShape, Slot};
+
+/// The words of a command line by place.
+#[derive(Default)]
+pub(super) struct Slots {
+    pub(super) front: Vec<OsString>,
+    pub(super) options: Vec<OsString>,
+    pub(super) tail: Vec<OsString>,
+}
+
+impl Slots {
+    /// Adds the words of `shape` with `value`; returns the length of the longest.
+    pub(super) fn push(&mut self, shape: ArgShape, value: Option<OsString>) -> usize {
+        let value = value.unwrap_or_default();
+        let (slot, words) = match shape {
+            ArgShape::Words(slot, words) => (slot, words.iter().map(OsString::from).collect()),
+            ArgShape::WordsThen(slot, words) => {
+                (slot, words.iter().map(OsString::from).chain([value]).collect())
+            }
+            ArgShape::FlagEq(flag) => (Slot::Option, vec![joined(&[flag, "="], value)]),
+            ArgShape::FlagEqAt(flag) => (Slot::Option, vec![joined(&[flag, "=@"], value)]),
+            ArgShape::Toml(flag, key) => {
+                let text = toml_string(&value.to_string_lossy());
+                (Slot::Option, vec![flag.into(), joined(&[key, "="], text.into())])
+            }
+            ArgShape::AfterDashes | ArgShape::Stdin(_) => (Slot::Option, Vec::new()),
+        };
+        let longest = words.iter().map(|word: &OsString| word.len()).max().unwrap_or(0);
+        match slot {
+            Slot::Front => self.front.extend(words),
+            Slot::Option => self.options.extend(words),
+            Slot::Tail => self.tail.extend(words),
+        }
+        longest
+    }
+}
+
+/// `parts` and `value` as one word.
+pub(super) fn joined(parts: &[&str], value: OsString) -> OsString {
+    let mut word = OsString::from(parts.concat());
+    word.push(value);
+    word
+}
+
+/// `text` as a TOML basic string.
+fn toml_string(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            control if control.is_control() => out.extend(format!("\\u{:04X}", u32::from(control)).chars()),
+            plain => out.push(plain),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::toml_string;
+
+    #[test]
+    fn any_text_survives_toml() {
+        for text in ["", "plain", "a \"quoted\" \\ 漢\n\t\u{7f}\u{1}$HOME `x`"] {
+            let document = format!("v = {}", toml_string(text));
+            let value: toml::Table = document.parse().unwrap();
+            assert_eq!(value["v"].as_str(), Some(text));
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The exact command line of every agent, mode and option.
+
+use amplihack_utils::agent_binary::AgentBinary;
+
+use super::*;
+
+/// The command line for `prompt`, prompt included, words separated by `|`, stdin after `<`.
+fn line(agent: AgentBinary, mode: RunMode, options: &Options, prompt: Option<&str>) -> String {
+    let installed = Installed::assumed(agent);
+    let command = AgentCommand {
+        installed: &installed,
+        mode,
+        prompt,
+        options,
+        before_verb: &[],
+        extra: &["--extra".into()],
+        cwd: std::path::Path::new("/"),
+    };
+    match command.deliver(PromptDelivery::Auto) {
+        Err(error) => error.to_string(),
+        Ok(delivered) => {
+            let mut words = vec![delivered.command.get_program().to_string_lossy().into_owned()];
+            words.extend(delivered.command.get_args().map(|word| word.to_string_lossy().into_owned()));
+            let stdin = delivered.stdin_payload.map(|payload| format!(" < {} bytes", payload.len()));
+            words.join("|") + &stdin.unwrap_or_default()
+        }
+    }
+}
+
+fn every() -> impl Iterator<Item = (AgentBinary, RunMode)> {
+    AgentBinary::ALL.into_iter().flat_map(|agent| [(agent, RunMode::Headless), (agent, RunMode::Interactive)])
+}
+
+#[test]
+fn prompts() {
+    let long = "x".repeat(4097);
+    let mut report = String::new();
+    for (agent, mode) in every() {
+        for prompt in [Some("-dash"), Some(long.as_str()), None] {
+            let text = line(agent, mode, &Options::default(), prompt).replace(&long, "LONG");
+            let prompt = prompt.map_or("none", |prompt| if prompt.len() > 10 { "long" } else { prompt });
+            report.extend(std::iter::once(format!("{agent} {mode} {prompt}: {text}\n")));
+        }
+    }
+    insta::assert_snapshot!(report);
+}
+
+#[test]
+fn options() {
+    let options: [(&str, Options); 9] = [
+        ("model", Options { model: Some("m".into()), ..Options::default() }),
+        ("resume", Options { resume: Some("ID".into()), ..Options::default() }),
+        ("continue", Options { continue_latest: true, ..Options::default() }),
+        ("add-dir", Options { add_dirs: vec!["/a".into(), "/b c".into()], ..Options::default() }),
+        ("mcp-config", Options { mcp_configs: vec!["/m.json".into()], ..Options::default() }),
+        (
+            "append-system-prompt",
+            Options { append_system_prompt: Some("be \"kind\"".into()), ..Options::default() },
+        ),
+        ("ask", Options { permissions: Some(Permissions::Ask), ..Options::default() }),
+        ("edit", Options { permissions: Some(Permissions::Edit), ..Options::default() }),
+        ("full", Options { permissions: Some(Permissions::Full), ..Options::default() }),
+    ];
+    let mut report = String::new();
+    for (agent, mode) in every() {
+        for (name, options) in &options {
+            let prompt = (mode == RunMode::Headless).then_some("hi");
+            report.extend(std::iter::once(format!(
+                "{agent} {mode} {name}: {}\n",
+                line(agent, mode, options, prompt)
+            )));
+        }
+    }
+    insta::assert_snapshot!(report);
+}
+
+fn headless(
+    agent: AgentBinary,
+    prompt: &str,
+    requested: PromptDelivery,
+) -> Result<DeliveredCommand, DeliveryError> {
+    AgentCommand {
+        installed: &Installed::assumed(agent),
+        mode: RunMode::Headless,
+        prompt: Some(prompt),
+        options: &Options::default(),
+        before_verb: &[],
+        extra: &[],
+        cwd: std::path::Path::new("/"),
+    }
+    .deliver(requested)
+}
+
+#[test]
+fn a_prompt_too_large_for_amplifier_names_size_limit_and_who_could_take_it() {
+    let error = headless(AgentBinary::Amplifier, &"a".repeat(200_000), PromptDelivery::Auto).unwrap_err();
+    insta::assert_snapshot!(error.to_string());
+}
+
+#[test]
+fn amplifier_refuses_explicit_long_form_requests() {
+    for requested in [PromptDelivery::Stdin, PromptDelivery::Tempfile] {
+        let error = headless(AgentBinary::Amplifier, "hi", requested).unwrap_err();
+        assert!(matches!(error, DeliveryError::Rejected { requested: r, .. } if r == requested), "{error}");
+    }
+    for requested in [PromptDelivery::Auto, PromptDelivery::Argv] {
+        assert_eq!(
+            headless(AgentBinary::Amplifier, "hi", requested).unwrap().selected_mode,
+            DeliveryMode::Argv
+        );
+    }
+}
+
+#[test]
+fn the_flag_counts_towards_the_limit_of_one_argument() {
+    let fits = "a".repeat(MAX_ARG_BYTES - "--prompt=".len());
+    let delivered = headless(AgentBinary::Copilot, &fits, PromptDelivery::Argv).unwrap();
+    assert_eq!(delivered.selected_mode, DeliveryMode::Argv);
+    assert_eq!(delivered.command.get_args().next().unwrap().len(), MAX_ARG_BYTES);
+    let delivered = headless(AgentBinary::Copilot, &(fits + "a"), PromptDelivery::Argv).unwrap();
+    assert_eq!(delivered.selected_mode, DeliveryMode::Stdin);
+    assert_eq!(delivered.warnings.len(), 1);
+}
+
+#[test]
+fn codex_counts_characters() {
+    let fits = "漢".repeat(1_048_576);
+    assert_eq!(
+        headless(AgentBinary::Codex, &fits, PromptDelivery::Auto).unwrap().selected_mode,
+        DeliveryMode::Stdin
+    );
+    let error = headless(AgentBinary::Codex, &(fits + "漢"), PromptDelivery::Auto).unwrap_err();
+    assert!(matches!(error, DeliveryError::TooLarge { limit: 1_048_576, .. }), "{error}");
+}
+
+#[test]
+fn nul_bytes_go_and_are_counted() {
+    for requested in [PromptDelivery::Argv, PromptDelivery::Stdin] {
+        let delivered = headless(AgentBinary::Claude, "a\0b\0", requested).unwrap();
+        assert_eq!(delivered.warnings, [DeliveryWarning::NulRemoved { count: 2 }]);
+        let prompt = delivered
+            .stdin_payload
+            .unwrap_or_else(|| delivered.command.get_args().last().unwrap().as_encoded_bytes().to_vec());
+        assert_eq!(prompt, b"ab");
+    }
+    assert!(matches!(headless(AgentBinary::Claude, "\0\0", PromptDelivery::Auto), Err(DeliveryError::Empty)));
+    assert!(matches!(headless(AgentBinary::Claude, "", PromptDelivery::Auto), Err(DeliveryError::Empty)));
+}
+
+#[test]
+fn a_refuted_channel_is_not_used() {
+    let mut installed = Installed::assumed(AgentBinary::Claude);
+    installed.proofs.refuted.push(DeliveryMode::Stdin);
+    let delivered = AgentCommand {
+        installed: &installed,
+        mode: RunMode::Headless,
+        prompt: Some(&"x".repeat(5000)),
+        options: &Options::default(),
+        before_verb: &[],
+        extra: &[],
+        cwd: std::path::Path::new("/"),
+    }
+    .deliver(PromptDelivery::Auto)
+    .unwrap();
+    assert_eq!(delivered.selected_mode, DeliveryMode::Argv);
+}
+
+#[test]
+fn one_argument_that_is_too_long_is_named() {
+    let options = Options { append_system_prompt: Some("s".repeat(MAX_ARG_BYTES)), ..Options::default() };
+    let text = line(AgentBinary::Claude, RunMode::Headless, &options, Some("hi"));
+    assert_eq!(
+        text,
+        "the argument for --append-system-prompt has 131094 bytes, the platform takes at most 131071 in one argument"
+    );
+}

@@ -1,0 +1,317 @@
+//! Reading the arguments that a user wrote for an agent: which word is the prompt, and what passes through.
+
+use std::ffi::{OsStr, OsString};
+
+use crate::matrix::RunMode;
+
+/// A flag whose value is the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromptFlag {
+    /// The flag.
+    pub flag: &'static str,
+    /// The run mode that it asks for.
+    pub mode: RunMode,
+    /// Whether it may stand without a value, the prompt then coming from stdin.
+    pub optional: bool,
+}
+
+/// What a word that is neither flag nor value means to the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Positional {
+    /// The prompt.
+    Prompt,
+    /// Nothing that amplihack knows: it passes through.
+    Foreign,
+}
+
+/// How an agent reads its own command line.
+#[derive(Debug)]
+pub struct Grammar {
+    /// Words that are commands of the agent, not prompts.
+    pub subcommands: &'static [&'static str],
+    /// Commands that take a prompt and run headless; the builder writes them again.
+    pub verbs: &'static [&'static str],
+    /// Sub-commands of those verbs.
+    pub verb_subcommands: &'static [&'static str],
+    /// Switches that ask for a headless run.
+    pub headless_flags: &'static [&'static str],
+    /// Flags whose value is the prompt.
+    pub prompt_flags: &'static [PromptFlag],
+    /// What a bare word is.
+    pub positional: Positional,
+    /// The word that says "the prompt is on stdin".
+    pub stdin_word: Option<&'static str>,
+    /// Flags with one value.
+    pub value_flags: &'static [&'static str],
+    /// Flags with at most one value.
+    pub optional_value_flags: &'static [&'static str],
+    /// Flags with any number of values, up to the next flag.
+    pub variadic_flags: &'static [&'static str],
+    /// Flags without a value.
+    pub switches: &'static [&'static str],
+    /// Flags that print something and end.
+    pub information_flags: &'static [&'static str],
+}
+
+/// Where the prompt of a command line is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// This word.
+    Word(OsString),
+    /// The agent was told to read it from stdin.
+    Stdin,
+}
+
+/// A user's arguments, understood.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Arguments {
+    /// The prompt, if one was found.
+    pub prompt: Option<Found>,
+    /// The run mode, if the arguments ask for one.
+    pub mode: Option<RunMode>,
+    /// Words that stood before the agent's verb (`codex --search exec …`) and must stay there.
+    pub before_verb: Vec<OsString>,
+    /// All other words, in order and unchanged.
+    pub rest: Vec<OsString>,
+    /// The arguments are a command of the agent's own: nothing is looked for, stdin passes through.
+    pub passthrough: bool,
+}
+
+impl Grammar {
+    /// Reads `args`.
+    ///
+    /// Words that cannot be read (a flag that is not known here) and everything behind them that might belong to them
+    /// pass through unchanged; a prompt is only taken where it is one for certain.
+    pub fn read(&self, args: &[OsString]) -> Arguments {
+        Reader { grammar: self, out: Arguments::default(), verb: false }.read(args)
+    }
+
+    /// Whether `word` is a command of the agent.
+    pub fn is_subcommand(&self, word: &OsStr) -> bool {
+        listed(self.subcommands, word) || listed(self.verbs, word)
+    }
+
+    fn prompt_flag(&self, flag: &OsStr) -> Option<PromptFlag> {
+        self.prompt_flags.iter().copied().find(|prompt| flag == prompt.flag)
+    }
+}
+
+struct Reader<'a> {
+    grammar: &'a Grammar,
+    out: Arguments,
+    verb: bool,
+}
+
+impl Reader<'_> {
+    fn read(mut self, args: &[OsString]) -> Arguments {
+        if let [only] = args
+            && !is_flag(only)
+            && !self.grammar.is_subcommand(only)
+        {
+            self.out.prompt = Some(Found::Word(only.clone()));
+            return self.out;
+        }
+        let mut words = args.iter().peekable();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                self.behind_dashes(words.cloned().collect());
+                break;
+            }
+            if listed(self.grammar.information_flags, word) {
+                return Self::untouched(args);
+            }
+            if is_flag(word) {
+                self.flag(word, &mut words);
+            } else if !self.bare(word) {
+                return Self::untouched(args);
+            }
+        }
+        self.out
+    }
+
+    /// A word that is no flag and no flag's value. `false`: these arguments are a command of the agent's own.
+    fn bare(&mut self, word: &OsString) -> bool {
+        let grammar = self.grammar;
+        if !self.verb && listed(grammar.verbs, word) {
+            self.verb = true;
+            self.out.mode = Some(RunMode::Headless);
+            self.out.before_verb = std::mem::take(&mut self.out.rest);
+            return true;
+        }
+        let commands = if self.verb { grammar.verb_subcommands } else { grammar.subcommands };
+        if self.out.prompt.is_none() && listed(commands, word) {
+            return false;
+        }
+        let is_prompt = grammar.positional == Positional::Prompt || self.verb;
+        if is_prompt && self.out.prompt.is_none() {
+            let stdin = grammar.stdin_word.is_some_and(|marker| word == marker);
+            self.out.prompt = Some(if stdin { Found::Stdin } else { Found::Word(word.clone()) });
+        } else {
+            self.out.rest.push(word.clone());
+        }
+        true
+    }
+
+    fn flag<'w>(
+        &mut self,
+        word: &OsString,
+        words: &mut std::iter::Peekable<impl Iterator<Item = &'w OsString>>,
+    ) {
+        let grammar = self.grammar;
+        if grammar.stdin_word.is_some_and(|marker| word == marker) && self.verb {
+            self.out.prompt.get_or_insert(Found::Stdin);
+            return;
+        }
+        if listed(grammar.headless_flags, word) {
+            self.out.mode = Some(RunMode::Headless);
+            return;
+        }
+        if let Some((flag, value)) = split_equals(word) {
+            match grammar.prompt_flag(flag) {
+                Some(prompt) => self.prompt(prompt, Some(value.to_owned())),
+                None => self.out.rest.push(word.clone()),
+            }
+            return;
+        }
+        if let Some(prompt) = grammar.prompt_flag(word) {
+            let value = words.next_if(|next| !prompt.optional || !is_flag(next)).cloned();
+            self.prompt(prompt, value);
+            return;
+        }
+        self.out.rest.push(word.clone());
+        if listed(grammar.value_flags, word) {
+            self.out.rest.extend(words.next().cloned());
+        } else if listed(grammar.variadic_flags, word) {
+            while let Some(value) = words.next_if(|next| !is_flag(next)) {
+                self.out.rest.push(value.clone());
+            }
+        } else if !listed(grammar.switches, word) {
+            // Its value is optional, or the flag is not known: what follows may belong to it.
+            self.out.rest.extend(words.next_if(|next| !is_flag(next)).cloned());
+        }
+    }
+
+    fn prompt(&mut self, flag: PromptFlag, value: Option<OsString>) {
+        self.out.mode = Some(flag.mode);
+        self.out.prompt = Some(value.map_or(Found::Stdin, Found::Word));
+    }
+
+    /// Behind `--` there are only bare words: one is the prompt, more pass through as they are.
+    fn behind_dashes(&mut self, words: Vec<OsString>) {
+        let takes_prompt = self.grammar.positional == Positional::Prompt || self.verb;
+        match (words.as_slice(), &self.out.prompt) {
+            ([prompt], None) if takes_prompt => self.out.prompt = Some(Found::Word(prompt.clone())),
+            _ => {
+                self.out.rest.push("--".into());
+                self.out.rest.extend(words);
+            }
+        }
+    }
+
+    fn untouched(args: &[OsString]) -> Arguments {
+        Arguments { rest: args.to_vec(), passthrough: true, ..Arguments::default() }
+    }
+}
+
+fn listed(list: &[&str], word: &OsStr) -> bool {
+    list.iter().any(|entry| word == *entry)
+}
+
+fn is_flag(word: &OsStr) -> bool {
+    word.as_encoded_bytes().first() == Some(&b'-')
+}
+
+/// `--flag=value` in two, also when the value is not UTF-8.
+fn split_equals(word: &OsStr) -> Option<(&OsStr, &OsStr)> {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = word.as_bytes();
+    let equals = bytes.iter().position(|byte| *byte == b'=')?;
+    Some((OsStr::from_bytes(&bytes[..equals]), OsStr::from_bytes(&bytes[equals + 1..])))
+}
+
+#[cfg(test)]
+mod tests {
+    use amplihack_utils::agent_binary::AgentBinary;
+
+    use super::*;
+    use crate::profile::profile;
+
+    fn read(agent: AgentBinary, line: &str) -> Arguments {
+        let words: Vec<OsString> =
+            line.split('|').filter(|word| !word.is_empty()).map(OsString::from).collect();
+        profile(agent).grammar.read(&words)
+    }
+
+    fn word(text: &str) -> Option<Found> {
+        Some(Found::Word(text.into()))
+    }
+
+    #[test]
+    fn exactly_one_word_is_the_prompt_unless_it_is_a_command() {
+        for agent in AgentBinary::ALL {
+            assert_eq!(
+                read(agent, "Summarize this repository").prompt,
+                word("Summarize this repository"),
+                "{agent}"
+            );
+            assert!(
+                read(agent, "login").passthrough
+                    || !profile(agent).grammar.is_subcommand(OsStr::new("login"))
+            );
+            assert!(read(agent, "--version").passthrough, "{agent}");
+            assert!(read(agent, "--help").passthrough, "{agent}");
+        }
+        assert!(read(AgentBinary::Codex, "login").passthrough);
+        assert!(read(AgentBinary::Claude, "mcp|list").passthrough);
+    }
+
+    #[test]
+    fn claude_prints_and_takes_its_prompt_from_a_bare_word() {
+        let args = read(AgentBinary::Claude, "--model|opus|-p|fix it|--verbose");
+        assert_eq!((args.prompt, args.mode), (word("fix it"), Some(RunMode::Headless)));
+        assert_eq!(args.rest, ["--model", "opus", "--verbose"]);
+        // A variadic flag takes the words behind it, as Claude itself does.
+        assert_eq!(read(AgentBinary::Claude, "--add-dir|a|b").prompt, None);
+        assert_eq!(read(AgentBinary::Claude, "--add-dir|a|--|b").prompt, word("b"));
+        assert_eq!(read(AgentBinary::Claude, "-p").mode, Some(RunMode::Headless));
+    }
+
+    #[test]
+    fn p_is_a_prompt_for_copilot_and_a_value_for_others() {
+        let args = read(AgentBinary::Copilot, "-p|-dash|--allow-all-tools");
+        assert_eq!((args.prompt, args.mode), (word("-dash"), Some(RunMode::Headless)));
+        assert_eq!(args.rest, ["--allow-all-tools"]);
+        assert_eq!(read(AgentBinary::Copilot, "--prompt=a=b").prompt, word("a=b"));
+        assert_eq!(read(AgentBinary::Copilot, "-i|hello").mode, Some(RunMode::Interactive));
+        let args = read(AgentBinary::Codex, "exec|-p|work|do it");
+        assert_eq!((args.prompt, args.rest), (word("do it"), vec!["-p".into(), "work".into()]));
+        let args = read(AgentBinary::Amplifier, "run|-p|anthropic|do it");
+        assert_eq!((args.prompt, args.rest), (word("do it"), vec!["-p".into(), "anthropic".into()]));
+    }
+
+    #[test]
+    fn codex_exec_is_headless_and_keeps_what_stood_before_it() {
+        let args = read(AgentBinary::Codex, "--search|exec|--json|do it");
+        assert_eq!((args.prompt, args.mode), (word("do it"), Some(RunMode::Headless)));
+        assert_eq!((args.before_verb, args.rest), (vec!["--search".into()], vec!["--json".into()]));
+        assert_eq!(read(AgentBinary::Codex, "exec|-").prompt, Some(Found::Stdin));
+        assert!(read(AgentBinary::Codex, "exec|resume|--last|go on").passthrough);
+        assert_eq!(read(AgentBinary::Codex, "exec|--|review").prompt, word("review"));
+    }
+
+    #[test]
+    fn amp_executes_a_word_or_stdin() {
+        assert_eq!(read(AgentBinary::Amp, "-x|hello").prompt, word("hello"));
+        assert_eq!(read(AgentBinary::Amp, "-x|--stream-json").prompt, Some(Found::Stdin));
+        assert!(read(AgentBinary::Amp, "threads|list").passthrough);
+    }
+
+    #[test]
+    fn an_unknown_flag_keeps_the_word_behind_it() {
+        let args = read(AgentBinary::Claude, "--brand-new|value|the prompt");
+        assert_eq!(
+            (args.prompt, args.rest),
+            (word("the prompt"), vec!["--brand-new".into(), "value".into()])
+        );
+    }
+}

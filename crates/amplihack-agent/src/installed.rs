@@ -1,0 +1,148 @@
+//! An agent as it is installed on this machine, and what may be relied on at its version.
+
+use std::path::PathBuf;
+
+use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::prompt_delivery::{DeliveryCaps, DeliveryMode, MAX_ARG_BYTES};
+use semver::Version;
+
+use crate::error::Unsupported;
+use crate::matrix::{Capability, Evidence, Row, RunMode};
+use crate::profile::profile;
+
+/// What is known of a row at an installed version; the less may be relied on, the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trust {
+    /// A probe of this project, or one on this machine, showed it at this version.
+    Proved,
+    /// The agent's own help or manual says so.
+    Documented,
+    /// Shown at other versions only, or the version is not known.
+    UnknownVersion,
+}
+
+/// What probes on this machine showed for one version of an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LocalProofs {
+    /// Channels through which a prompt arrived unchanged.
+    pub proved: Vec<DeliveryMode>,
+    /// Channels through which it did not. They are not used.
+    pub refuted: Vec<DeliveryMode>,
+}
+
+/// An agent's program on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// Which agent.
+    pub agent: AgentBinary,
+    /// Its program.
+    pub path: PathBuf,
+    /// Its version, if it could be read.
+    pub version: Option<Version>,
+    /// What was proved on this machine.
+    pub proofs: LocalProofs,
+}
+
+impl Installed {
+    /// `agent` by its bare program name, nothing known of its version: for callers that probe nothing.
+    pub fn assumed(agent: AgentBinary) -> Self {
+        Self { agent, path: profile(agent).program.into(), version: None, proofs: LocalProofs::default() }
+    }
+
+    /// The row by which the agent does `cap` in `mode`.
+    pub fn can(&self, cap: Capability, mode: RunMode) -> Result<&'static Row, Unsupported> {
+        profile(self.agent)
+            .row(cap, mode)
+            .filter(|_| !matches!(cap, Capability::Prompt(channel) if self.proofs.refuted.contains(&channel)))
+            .ok_or_else(|| Unsupported {
+                agent: self.agent,
+                version: self.version.clone(),
+                capability: cap,
+                mode,
+            })
+    }
+
+    /// How far `row` may be trusted at this version.
+    pub fn trust(&self, row: &Row) -> Trust {
+        let shown_here =
+            matches!(row.cap, Capability::Prompt(channel) if self.proofs.proved.contains(&channel));
+        match (row.evidence, &self.version) {
+            _ if shown_here => Trust::Proved,
+            (Evidence::Documented(_), _) => Trust::Documented,
+            (Evidence::Probe(range, _), Some(version)) if range.contains(version) => Trust::Proved,
+            (Evidence::Probe(..), _) => Trust::UnknownVersion,
+        }
+    }
+
+    /// The prompt channels in `mode`, as the delivery engine takes them.
+    pub fn delivery_caps(&self, mode: RunMode) -> DeliveryCaps {
+        let has = |channel| self.can(Capability::Prompt(channel), mode).is_ok();
+        DeliveryCaps {
+            supports_argv: has(DeliveryMode::Argv),
+            supports_tempfile: has(DeliveryMode::Tempfile),
+            supports_stdin: has(DeliveryMode::Stdin),
+            tempfile_flag: None,
+        }
+    }
+}
+
+/// Agents and channels that hold `prompt` in a headless run, by the matrix.
+pub fn could_take(prompt: &str) -> Vec<(AgentBinary, DeliveryMode)> {
+    let mut could = Vec::new();
+    for agent in AgentBinary::ALL {
+        for channel in [DeliveryMode::Argv, DeliveryMode::Tempfile, DeliveryMode::Stdin] {
+            let holds =
+                profile(agent).row(Capability::Prompt(channel), RunMode::Headless).is_some_and(|row| {
+                    row.limit.holds(prompt)
+                        && (channel != DeliveryMode::Argv || prompt.len() <= MAX_ARG_BYTES)
+                });
+            if holds {
+                could.push((agent, channel));
+            }
+        }
+    }
+    could
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claude(version: Option<&str>) -> Installed {
+        let mut installed = Installed::assumed(AgentBinary::Claude);
+        installed.version = version.map(|version| Version::parse(version).unwrap());
+        installed
+    }
+
+    #[test]
+    fn trust_follows_version_and_local_proofs() {
+        let stdin = Capability::Prompt(DeliveryMode::Stdin);
+        for (version, trust) in [
+            (Some("2.1.332"), Trust::Proved),
+            (Some("2.1.400"), Trust::Proved),
+            (Some("2.1.197"), Trust::UnknownVersion),
+            (Some("3.0.0"), Trust::UnknownVersion),
+            (None, Trust::UnknownVersion),
+        ] {
+            let installed = claude(version);
+            let row = installed.can(stdin, RunMode::Headless).unwrap();
+            assert_eq!(installed.trust(row), trust, "{version:?}");
+        }
+        let mut installed = claude(Some("3.0.0"));
+        installed.proofs.proved.push(DeliveryMode::Stdin);
+        let row = installed.can(stdin, RunMode::Headless).unwrap();
+        assert_eq!(installed.trust(row), Trust::Proved);
+    }
+
+    #[test]
+    fn channels_are_by_run_mode() {
+        let installed = claude(None);
+        assert!(installed.delivery_caps(RunMode::Headless).supports_stdin);
+        assert!(!installed.delivery_caps(RunMode::Interactive).supports_stdin);
+        assert_eq!(
+            Installed::assumed(AgentBinary::Amp).delivery_caps(RunMode::Interactive).supports_argv,
+            false,
+            "amp takes no first prompt in a terminal"
+        );
+    }
+}

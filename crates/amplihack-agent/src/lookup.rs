@@ -1,0 +1,144 @@
+//! Where an agent's program is.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::env::Env;
+use amplihack_utils::error::{ExitKind, Explain};
+
+use crate::profile::profile;
+
+/// An agent's program cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LookupError {
+    /// It is nowhere.
+    #[error("{agent} was not found on PATH or in its install places")]
+    NotFound {
+        /// The agent.
+        agent: AgentBinary,
+    },
+    /// The configured path is not a program.
+    #[error("{configured_by} names {}, which is not an executable file", path.display())]
+    NotExecutable {
+        /// The agent.
+        agent: AgentBinary,
+        /// What was configured.
+        path: PathBuf,
+        /// The variable or configuration key.
+        configured_by: String,
+    },
+}
+
+impl Explain for LookupError {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "agent_not_found",
+            Self::NotExecutable { .. } => "agent_not_executable",
+        }
+    }
+
+    fn exit(&self) -> ExitKind {
+        ExitKind::NotFound
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NotFound { agent } => format!(
+                "install it: {}; or name it in AMPLIHACK_{}_PATH",
+                profile(*agent).install_hint,
+                agent.name().to_uppercase()
+            ),
+            Self::NotExecutable { configured_by, .. } => {
+                format!("correct {configured_by}, or remove it to look on PATH")
+            }
+        })
+    }
+}
+
+/// Finds the program of `agent`: `configured` (a path and what configured it), then PATH, then its install places.
+///
+/// Reads no file but asks for its kind and mode; nothing is installed or started. Entries of PATH need not be UTF-8.
+pub fn find(
+    agent: AgentBinary,
+    configured: Option<(&Path, &str)>,
+    env: &Env,
+) -> Result<PathBuf, LookupError> {
+    if let Some((path, configured_by)) = configured {
+        return if is_executable(path) {
+            Ok(path.to_owned())
+        } else {
+            Err(LookupError::NotExecutable {
+                agent,
+                path: path.to_owned(),
+                configured_by: configured_by.to_owned(),
+            })
+        };
+    }
+    let on_path = env.get("PATH").and_then(|path| on_path(profile(agent).program, path));
+    let installed = || {
+        let home = env.home()?;
+        profile(agent).install_places.iter().map(|place| home.join(place)).find(|path| is_executable(path))
+    };
+    on_path.or_else(installed).ok_or(LookupError::NotFound { agent })
+}
+
+/// The first executable file `program` in the directories of `path`. Empty and relative entries are passed over:
+/// what they name depends on where one stands.
+pub fn on_path(program: &str, path: &OsStr) -> Option<PathBuf> {
+    std::env::split_paths(path)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(program))
+        .find(|candidate| is_executable(candidate))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn program(path: &Path) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn configured_then_path_then_install_places() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, bin) = (dir.path().join("home"), dir.path().join("bin"));
+        let env = Env::empty().with("HOME", home.as_os_str()).with("PATH", bin.as_os_str());
+        let agent = AgentBinary::Amp;
+        assert_eq!(find(agent, None, &env), Err(LookupError::NotFound { agent }));
+        program(&home.join(".amp/bin/amp"));
+        assert_eq!(find(agent, None, &env), Ok(home.join(".amp/bin/amp")));
+        program(&bin.join("amp"));
+        assert_eq!(find(agent, None, &env), Ok(bin.join("amp")));
+        let own = dir.path().join("mine");
+        let configured = Some((own.as_path(), "AMPLIHACK_AMP_PATH"));
+        let error = find(agent, configured, &env).unwrap_err();
+        assert_eq!(error.kind(), "agent_not_executable");
+        assert!(error.to_string().starts_with("AMPLIHACK_AMP_PATH names "));
+        program(&own);
+        assert_eq!(find(agent, configured, &env), Ok(own));
+    }
+
+    #[test]
+    fn path_need_not_be_utf8_and_relative_entries_do_not_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let odd = dir.path().join(std::ffi::OsString::from_vec(b"bin-\xff".to_vec()));
+        program(&odd.join("codex"));
+        let mut path = std::ffi::OsString::from(".::relative:");
+        path.push(&odd);
+        assert_eq!(on_path("codex", &path), Some(odd.join("codex")));
+        assert_eq!(on_path("codex", OsStr::new(".::")), None);
+    }
+}

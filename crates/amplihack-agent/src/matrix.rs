@@ -1,0 +1,254 @@
+//! The flag matrix: agent × capability → the exact shape of the arguments, with the evidence for it.
+
+use std::fmt;
+
+use amplihack_utils::prompt_delivery::DeliveryMode;
+use semver::Version;
+
+use crate::command::Permissions;
+
+/// Whether an agent runs one prompt and ends, or talks to a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunMode {
+    /// Run the prompt and end; nobody answers questions.
+    Headless,
+    /// The agent owns the terminal.
+    Interactive,
+}
+
+impl fmt::Display for RunMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Headless => "headless",
+            Self::Interactive => "interactive",
+        })
+    }
+}
+
+/// Something that an agent may be able to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Capability {
+    /// Take the task prompt through a channel.
+    Prompt(DeliveryMode),
+    /// Be started in a run mode at all: the words that every such run begins with.
+    Start,
+    /// Use a named model.
+    Model,
+    /// Go on with the session of an id.
+    Resume,
+    /// Go on with the latest session.
+    Continue,
+    /// Work in a further directory.
+    AddDir,
+    /// Use the MCP servers of a file.
+    McpConfig,
+    /// Add text to the system prompt.
+    AppendSystemPrompt,
+    /// Work under a permission level.
+    Permissions(Permissions),
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prompt(mode) => write!(f, "a prompt by {mode}"),
+            Self::Start => f.write_str("a run"),
+            Self::Model => f.write_str("--model"),
+            Self::Resume => f.write_str("--resume"),
+            Self::Continue => f.write_str("--continue"),
+            Self::AddDir => f.write_str("--add-dir"),
+            Self::McpConfig => f.write_str("--mcp-config"),
+            Self::AppendSystemPrompt => f.write_str("--append-system-prompt"),
+            Self::Permissions(level) => write!(f, "--permissions {level}"),
+        }
+    }
+}
+
+/// Where in the command line the words of a row go.
+///
+/// A command line is `program [front] [options] [the user's own arguments] [tail] [prompt]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// Before all options: a sub-command that options follow.
+    Front,
+    /// Among the options.
+    Option,
+    /// After all options, before the prompt.
+    Tail,
+}
+
+/// The exact argument shape of one capability; `V` stands for the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgShape {
+    /// Fixed words, no value. No words at all means that the agent does it by itself.
+    Words(Slot, &'static [&'static str]),
+    /// Fixed words, then `V` as a word of its own.
+    WordsThen(Slot, &'static [&'static str]),
+    /// `flag=V`.
+    FlagEq(&'static str),
+    /// `flag=@V`: a file whose content the agent reads.
+    FlagEqAt(&'static str),
+    /// `flag key="V"`, the value written as a TOML string.
+    Toml(&'static str, &'static str),
+    /// `-- V`, at the very end.
+    AfterDashes,
+    /// `V` on standard input, announced by the marker words at the very end.
+    Stdin(&'static [&'static str]),
+}
+
+impl fmt::Display for ArgShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Words(_, []) => f.write_str("(nothing)"),
+            Self::Words(_, words) => f.write_str(&words.join(" ")),
+            Self::WordsThen(_, words) => write!(f, "{} V", words.join(" ")),
+            Self::FlagEq(flag) => write!(f, "{flag}=V"),
+            Self::FlagEqAt(flag) => write!(f, "{flag}=@V"),
+            Self::Toml(flag, key) => write!(f, "{flag} {key}=\"V\""),
+            Self::AfterDashes => f.write_str("-- V"),
+            Self::Stdin([]) => f.write_str("< V"),
+            Self::Stdin(marker) => write!(f, "{} < V", marker.join(" ")),
+        }
+    }
+}
+
+/// Versions from `from` (inclusive) to `below` (exclusive), compared without pre-release and build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VersionRange {
+    /// First version of the range.
+    pub from: (u64, u64, u64),
+    /// First version that is no longer in it.
+    pub below: (u64, u64, u64),
+}
+
+impl VersionRange {
+    /// Whether `version` is in the range.
+    pub fn contains(&self, version: &Version) -> bool {
+        let version = (version.major, version.minor, version.patch);
+        self.from <= version && version < self.below
+    }
+}
+
+impl fmt::Display for VersionRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, below) = (self.from, self.below);
+        write!(f, ">={}.{}.{}, <{}.{}.{}", from.0, from.1, from.2, below.0, below.1, below.2)
+    }
+}
+
+/// Why a row may be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// Shown on the real CLI, at these versions, by the named test of this project.
+    Probe(VersionRange, &'static str),
+    /// The agent's own help or manual says so; the source is named.
+    Documented(&'static str),
+}
+
+/// The most that a channel holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// As much as the platform allows.
+    Platform,
+    /// This many bytes.
+    Bytes(u64),
+    /// This many Unicode scalar values.
+    Chars(u64),
+}
+
+impl Limit {
+    /// Whether `prompt` fits.
+    pub fn holds(self, prompt: &str) -> bool {
+        match self {
+            Self::Platform => true,
+            Self::Bytes(limit) => prompt.len() as u64 <= limit,
+            // Counting is linear; a prompt of fewer bytes cannot have more characters.
+            Self::Chars(limit) => prompt.len() as u64 <= limit || prompt.chars().count() as u64 <= limit,
+        }
+    }
+
+    /// The number of the limit, for messages.
+    pub fn number(self) -> Option<u64> {
+        match self {
+            Self::Platform => None,
+            Self::Bytes(limit) | Self::Chars(limit) => Some(limit),
+        }
+    }
+}
+
+/// One row of the matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// What it is about.
+    pub cap: Capability,
+    /// In which run modes it holds.
+    pub modes: &'static [RunMode],
+    /// The exact arguments.
+    pub shape: ArgShape,
+    /// Why it may be believed.
+    pub evidence: Evidence,
+    /// The most that it holds; only prompts have one.
+    pub limit: Limit,
+    /// What a person should know: for example where the agent itself changes a prompt.
+    pub note: Option<&'static str>,
+}
+
+/// Both run modes.
+pub const BOTH: &[RunMode] = &[RunMode::Headless, RunMode::Interactive];
+/// Headless runs only.
+pub const HEADLESS: &[RunMode] = &[RunMode::Headless];
+/// Interactive sessions only.
+pub const INTERACTIVE: &[RunMode] = &[RunMode::Interactive];
+
+impl Row {
+    /// A row without limit and note.
+    pub(crate) const fn new(
+        cap: Capability,
+        modes: &'static [RunMode],
+        shape: ArgShape,
+        evidence: Evidence,
+    ) -> Self {
+        Self { cap, modes, shape, evidence, limit: Limit::Platform, note: None }
+    }
+
+    /// The same row with a limit.
+    pub(crate) const fn limit(mut self, limit: Limit) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// The same row with a note.
+    pub(crate) const fn note(mut self, note: &'static str) -> Self {
+        self.note = Some(note);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_half_open_and_ignores_pre_releases() {
+        let range = VersionRange { from: (2, 1, 332), below: (2, 2, 0) };
+        for (version, inside) in [
+            ("2.1.331", false),
+            ("2.1.332", true),
+            ("2.1.999-beta.1", true),
+            ("2.2.0", false),
+            ("3.0.0", false),
+        ] {
+            assert_eq!(range.contains(&Version::parse(version).unwrap()), inside, "{version}");
+        }
+    }
+
+    #[test]
+    fn characters_are_not_bytes() {
+        let prompt = "漢".repeat(100);
+        assert!(Limit::Chars(100).holds(&prompt));
+        assert!(!Limit::Chars(99).holds(&prompt));
+        assert!(!Limit::Bytes(299).holds(&prompt));
+        assert!(Limit::Bytes(300).holds(&prompt));
+    }
+}

@@ -1,0 +1,109 @@
+//! One agent's profile: its names, where it is found, how it is installed, its rows and its grammar.
+
+use amplihack_utils::agent_binary::AgentBinary;
+
+use crate::grammar::Grammar;
+use crate::matrix::{Capability, Row, RunMode};
+
+/// Everything that is known of one agent CLI.
+#[derive(Debug)]
+pub struct Profile {
+    /// Which agent.
+    pub agent: AgentBinary,
+    /// Its name for people.
+    pub title: &'static str,
+    /// Name of its program.
+    pub program: &'static str,
+    /// Where its own installers put the program, relative to the home directory, in the order of looking.
+    pub install_places: &'static [&'static str],
+    /// The command that installs it.
+    pub install_hint: &'static str,
+    /// What `doctor` says about its prompts, one sentence.
+    pub prompt_note: &'static str,
+    /// The matrix.
+    pub rows: &'static [Row],
+    /// How its own arguments are read.
+    pub grammar: Grammar,
+    /// Variables that it sets for its own tools and that would mislead a new session below it. A final `*` matches the rest.
+    pub scrub: &'static [&'static str],
+    /// Variables that it hides from its tools though a nested session needs them.
+    pub withheld: &'static [&'static str],
+    /// Explicit delivery requests that it refuses before it is started, with the reason.
+    pub refuses_requests: Option<&'static str>,
+}
+
+/// The profile of `agent`.
+pub fn profile(agent: AgentBinary) -> &'static Profile {
+    match agent {
+        AgentBinary::Copilot => &crate::copilot::PROFILE,
+        AgentBinary::Codex => &crate::codex::PROFILE,
+        AgentBinary::Amplifier => &crate::amplifier::PROFILE,
+        AgentBinary::Amp => &crate::amp::PROFILE,
+        // `AgentBinary` is non-exhaustive for users of the library; a test holds that each agent has its own profile.
+        _ => &crate::claude::PROFILE,
+    }
+}
+
+impl Profile {
+    /// The row of `cap` in `mode`, if the agent has one.
+    pub fn row(&self, cap: Capability, mode: RunMode) -> Option<&'static Row> {
+        self.rows.iter().find(|row| row.cap == cap && row.modes.contains(&mode))
+    }
+
+    /// Whether a launch removes the variable `name` from the agent's environment.
+    pub fn scrubs(&self, name: &str) -> bool {
+        self.scrub.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => *pattern == name,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::{ArgShape, Evidence};
+
+    #[test]
+    fn each_agent_has_a_profile_of_its_own() {
+        for agent in AgentBinary::ALL {
+            assert_eq!(profile(agent).agent, agent);
+        }
+    }
+
+    #[test]
+    fn a_capability_has_one_row_a_mode() {
+        for agent in AgentBinary::ALL {
+            for (index, row) in profile(agent).rows.iter().enumerate() {
+                for mode in row.modes {
+                    let first =
+                        profile(agent).rows.iter().position(|r| r.cap == row.cap && r.modes.contains(mode));
+                    assert_eq!(first, Some(index), "{agent}: {} in {mode} has two rows", row.cap);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_agent_takes_a_headless_prompt_on_argv() {
+        use amplihack_utils::prompt_delivery::DeliveryMode;
+        for agent in AgentBinary::ALL {
+            let row = profile(agent).row(Capability::Prompt(DeliveryMode::Argv), RunMode::Headless).unwrap();
+            assert!(matches!(row.shape, ArgShape::AfterDashes | ArgShape::FlagEq(_)), "{agent}");
+        }
+    }
+
+    #[test]
+    fn evidence_is_never_empty() {
+        for agent in AgentBinary::ALL {
+            for row in profile(agent).rows {
+                match row.evidence {
+                    Evidence::Probe(range, test) => {
+                        assert!(range.from < range.below && !test.is_empty(), "{row:?}")
+                    }
+                    Evidence::Documented(source) => assert!(!source.is_empty(), "{row:?}"),
+                }
+            }
+        }
+    }
+}

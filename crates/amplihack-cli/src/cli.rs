@@ -1,0 +1,195 @@
+//! The command line, declared once: help, completions and the reference page come from it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use amplihack_agent::{AgentBinary, Permissions};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::ui::Format;
+
+/// A control plane for coding-agent CLIs.
+///
+/// Launches Claude Code, GitHub Copilot CLI, Codex, Microsoft Amplifier and Amp with the prompt intact, and lets every
+/// process below know which agent is in charge.
+#[derive(Debug, Parser)]
+#[command(name = "amplihack", version, disable_help_subcommand = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Launch Claude Code
+    Claude(LaunchArgs),
+    /// Launch GitHub Copilot CLI
+    Copilot(LaunchArgs),
+    /// Launch OpenAI Codex CLI
+    Codex(LaunchArgs),
+    /// Launch Microsoft Amplifier
+    Amplifier(LaunchArgs),
+    /// Launch Amp
+    Amp(LaunchArgs),
+    /// Launch the agent that is in charge here (see `which`)
+    Launch(LaunchArgs),
+    /// Print the agent that is in charge here
+    Which(WhichArgs),
+    /// Say what is true on this machine: prompt channels, agents, versions, tools
+    Doctor(DoctorArgs),
+    /// Show the main job with no account: a loopback model server and every agent found, or a scripted one
+    Demo(DemoArgs),
+    /// Show or change the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+/// Options of every launch.
+#[derive(Debug, Args)]
+pub struct LaunchArgs {
+    /// The task prompt, as one word
+    #[arg(value_name = "PROMPT")]
+    pub word: Option<OsString>,
+    /// The task prompt
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with_all = ["word", "prompt_file"])]
+    pub prompt: Option<OsString>,
+    /// Read the task prompt from a file; - is stdin
+    #[arg(long, value_name = "PATH|-", conflicts_with = "word")]
+    pub prompt_file: Option<PathBuf>,
+    /// Run headless: run the prompt and end
+    #[arg(short = 'p', long)]
+    pub print: bool,
+    /// Append piped stdin to the prompt, after a blank line
+    #[arg(long)]
+    pub stdin: bool,
+    /// The model
+    #[arg(long, value_name = "M")]
+    pub model: Option<OsString>,
+    /// Go on with the agent's session of this id
+    #[arg(long, value_name = "ID", conflicts_with = "continue_latest")]
+    pub resume: Option<OsString>,
+    /// Go on with the agent's latest session
+    #[arg(long = "continue")]
+    pub continue_latest: bool,
+    /// A further directory to work in; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub add_dir: Vec<PathBuf>,
+    /// A file that names MCP servers; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub mcp_config: Vec<PathBuf>,
+    /// Text for the end of the agent's system prompt
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub append_system_prompt: Option<OsString>,
+    /// What the agent may do without asking; default: the agent's own default
+    #[arg(long, value_name = "LEVEL")]
+    pub permissions: Option<Level>,
+    /// Print the command, its environment changes, channel and evidence; start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Hand ARGS to the agent untouched: no prompt is looked for
+    #[arg(long, conflicts_with_all = [
+        "word", "prompt", "prompt_file", "print", "stdin", "model", "resume", "continue_latest", "add_dir",
+        "mcp_config", "append_system_prompt", "permissions",
+    ])]
+    pub raw: bool,
+    /// Arguments for the agent; one single word is the prompt
+    #[arg(last = true, value_name = "ARGS")]
+    pub args: Vec<OsString>,
+}
+
+/// A permission level.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Level {
+    /// Ask before anything that changes something
+    Ask,
+    /// Edit files freely, ask for the rest
+    Edit,
+    /// Everything
+    Full,
+}
+
+impl From<Level> for Permissions {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Ask => Self::Ask,
+            Level::Edit => Self::Edit,
+            Level::Full => Self::Full,
+        }
+    }
+}
+
+/// Options of `which`.
+#[derive(Debug, Args)]
+pub struct WhichArgs {
+    /// Print an object that also says where the answer comes from
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+    /// Drive installed agents against a loopback model server and keep what it shows; without names, all of them
+    #[arg(long, value_name = "AGENT", num_args = 0.., value_parser = agent)]
+    pub prove: Option<Vec<AgentBinary>>,
+}
+
+/// Options of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Use the built-in scripted agent even where real agents are installed
+    #[arg(long)]
+    pub scripted: bool,
+}
+
+/// Commands about the configuration.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print every value
+    Show {
+        /// Print also where each value comes from
+        #[arg(long)]
+        origin: bool,
+        /// Print an object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Trust a repository's configuration file to name programs
+    Trust {
+        /// The repository
+        #[arg(default_value = ".")]
+        dir: PathBuf,
+    },
+}
+
+/// Options of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+fn agent(name: &str) -> Result<AgentBinary, String> {
+    let all = AgentBinary::ALL.map(AgentBinary::name).join(", ");
+    AgentBinary::from_name(name).ok_or_else(|| format!("no agent of that name; use one of {all}"))
+}
+
+impl Cli {
+    /// How this command shows its errors.
+    pub fn format(&self) -> Format {
+        let json = match &self.command {
+            Command::Which(args) => args.json,
+            Command::Doctor(args) => args.json,
+            Command::Config(ConfigCommand::Show { json, .. }) => *json,
+            _ => false,
+        };
+        if json { Format::Json } else { Format::Text }
+    }
+}

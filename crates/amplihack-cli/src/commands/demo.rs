@@ -1,0 +1,78 @@
+//! `amplihack demo`.
+
+use amplihack_probe::demo::{self, Shown};
+use amplihack_probe::drive::{Bench, DriveError};
+use amplihack_probe::model::ModelServer;
+use amplihack_utils::config::Config;
+use amplihack_utils::env::Env;
+use comfy_table::{Table, presets};
+
+use crate::cli::DemoArgs;
+use crate::commands::{current_dir, runtime};
+use crate::ui::{self, Failure};
+
+/// Shows the main job on every agent found and ends in a table; 1 if anything did not hold.
+pub fn run(args: &DemoArgs, env: &Env) -> Result<u8, Failure> {
+    let config = Config::load(env, &current_dir()?, &[])?;
+    let runtime = runtime()?;
+    let server = runtime
+        .block_on(ModelServer::start())
+        .map_err(|source| DriveError::Io { what: "the loopback model server could not be started", source })?;
+    let mut bench = Bench::new(env.get("PATH"))?;
+    let agents = demo::agents(env, &config, &bench, args.scripted)?;
+    ui::data(&format!(
+        "A scripted model server answers on http://{}; no account, no network beyond this machine.\n",
+        server.address()
+    ))?;
+    if agents.iter().all(demo::is_scripted) {
+        ui::data("No agent that can be driven without an account is used; the built-in scripted agent stands in.\n")?;
+    }
+    let mut rows = Vec::new();
+    for installed in &agents {
+        ui::data(&format!("\n{}\n", demo::title(installed)))?;
+        let shown = demo::show(&mut bench, &runtime, &server, installed)?;
+        ui::data(&steps(&shown))?;
+        rows.push(shown);
+    }
+    ui::data(&format!("\n{}\n", table(&rows)))?;
+    Ok(u8::from(!rows.iter().all(Shown::holds)))
+}
+
+fn steps(shown: &Shown) -> String {
+    let mark = |holds: bool| if holds { "ok  " } else { "FAIL" };
+    let descendant = shown.descendant.as_deref().unwrap_or("no answer");
+    format!(
+        "  {} a prompt of {} bytes with quotes, $(…) and backticks by {}: {}\n\
+         \x20 {} a descendant with a cleared environment asks which agent is in charge: {descendant}\n\
+         \x20 {} a harmless tool call: {}\n\
+         \x20 {} the agent ended with {} after {:.1} s\n",
+        mark(shown.prompt.0),
+        demo::PROMPT_BYTES,
+        shown.channel,
+        shown.prompt.1,
+        mark(shown.descendant.as_deref() == Some(shown.agent.name())),
+        mark(shown.tool_ran),
+        if shown.tool_ran { "ran" } else { "did not run" },
+        mark(shown.code == 0),
+        shown.code,
+        shown.took.as_secs_f32(),
+    )
+}
+
+fn table(rows: &[Shown]) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_FULL_CONDENSED);
+    table.set_header(["agent", "version", "prompt", "descendants see", "tool call", "exit", "verdict"]);
+    for row in rows {
+        table.add_row([
+            row.agent.to_string(),
+            row.version.clone(),
+            format!("{} by {}", if row.prompt.0 { "intact" } else { "changed" }, row.channel),
+            row.descendant.clone().unwrap_or_else(|| "nothing".to_owned()),
+            if row.tool_ran { "ran" } else { "did not run" }.to_owned(),
+            row.code.to_string(),
+            if row.holds() { "holds" } else { "does not hold" }.to_owned(),
+        ]);
+    }
+    table.to_string()
+}

@@ -1,0 +1,68 @@
+//! `amplihack <agent>` and `amplihack launch`.
+
+use amplihack_agent::{AgentBinary, Options};
+use amplihack_launcher::doctor::requested;
+use amplihack_launcher::{Hosting, LaunchRequest, Notice, Streams, Task, plan, start};
+use amplihack_utils::agent_binary::{System, resolve_in};
+use amplihack_utils::config::Config;
+use amplihack_utils::env::Env;
+
+use crate::cli::LaunchArgs;
+use crate::commands::{current_dir, runtime};
+use crate::input::{Gathered, Terminals, gather, utf8};
+use crate::ui::{self, Failure};
+
+mod dry_run;
+
+/// Launches `agent`, or the agent in charge, and returns its exit code.
+pub fn run(agent: Option<AgentBinary>, args: LaunchArgs, env: &Env) -> Result<u8, Failure> {
+    let cwd = current_dir()?;
+    let config = Config::load(env, &cwd, &[])?;
+    super::config::show_warnings(&config);
+    let agent =
+        agent.unwrap_or_else(|| resolve_in(&cwd, env, &System::new(env), jiff::Timestamp::now()).agent);
+    let gathered = gather(agent, &args, Terminals::of_this_process())?;
+    let requested = requested(&config);
+    let dry_run = args.dry_run;
+    let Gathered { prompt, mode, before_verb, extra, passthrough } = gathered;
+    let task = if passthrough {
+        Task::Passthrough(extra)
+    } else {
+        Task::Prompt { prompt, requested, options: options(args)?, before_verb, extra }
+    };
+    let plan = plan(LaunchRequest { agent, installed: None, mode, task, cwd }, env, &config)?;
+    show(&plan.notices);
+    if dry_run {
+        ui::data(&dry_run::render(&plan))?;
+        return Ok(0);
+    }
+    let outcome = runtime()?.block_on(async {
+        let (launched, notices) = start(plan, Hosting::Binary, Streams::default()).await?;
+        show(&notices);
+        let (outcome, notices) = launched.wait().await?;
+        show(&notices);
+        Ok::<_, Failure>(outcome)
+    })?;
+    Ok(u8::try_from(outcome.code()).unwrap_or(1))
+}
+
+fn show(notices: &[Notice]) {
+    for notice in notices {
+        ui::note("warning", notice);
+    }
+}
+
+fn options(args: LaunchArgs) -> Result<Options, Failure> {
+    Ok(Options {
+        model: args.model,
+        resume: args.resume,
+        continue_latest: args.continue_latest,
+        add_dirs: args.add_dir,
+        mcp_configs: args.mcp_config,
+        append_system_prompt: args
+            .append_system_prompt
+            .map(|text| utf8(text, "--append-system-prompt"))
+            .transpose()?,
+        permissions: args.permissions.map(Into::into),
+    })
+}

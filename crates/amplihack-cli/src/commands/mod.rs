@@ -1,0 +1,44 @@
+//! One file a verb: parse, call, render.
+
+mod completions;
+mod config;
+mod demo;
+mod doctor;
+mod launch;
+mod which;
+
+use amplihack_agent::AgentBinary;
+use amplihack_utils::env::Env;
+
+use crate::cli::{Cli, Command};
+use crate::ui::Failure;
+
+/// Runs the command and returns the exit code.
+pub fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
+    match cli.command {
+        Command::Claude(args) => launch::run(Some(AgentBinary::Claude), args, env),
+        Command::Copilot(args) => launch::run(Some(AgentBinary::Copilot), args, env),
+        Command::Codex(args) => launch::run(Some(AgentBinary::Codex), args, env),
+        Command::Amplifier(args) => launch::run(Some(AgentBinary::Amplifier), args, env),
+        Command::Amp(args) => launch::run(Some(AgentBinary::Amp), args, env),
+        Command::Launch(args) => launch::run(None, args, env),
+        Command::Which(args) => which::run(&args, env),
+        Command::Doctor(args) => doctor::run(&args, env),
+        Command::Demo(args) => demo::run(&args, env),
+        Command::Config(command) => config::run(command, env),
+        Command::Completions(args) => completions::run(&args),
+    }
+}
+
+/// The current directory, without which nothing can be said of a repository.
+fn current_dir() -> Result<std::path::PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| Failure::system("the current directory cannot be used", &error))
+}
+
+/// A runtime on this thread; the agent's pipes and its end are all that it waits for.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::system("the runtime could not be started", &error))
+}

@@ -1,0 +1,80 @@
+//! The only place that prints. Stdout carries data, stderr what a person should know.
+
+use std::io::{self, Write};
+
+use amplihack_utils::error::{Explain, ExitKind};
+use serde_json::json;
+
+/// How errors are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `error: …`, then `hint: …`, on stderr.
+    Text,
+    /// One JSON object on stdout.
+    Json,
+}
+
+/// Anything that ends a command, flattened to what is shown of it.
+#[derive(Debug)]
+pub struct Failure {
+    kind: &'static str,
+    message: String,
+    hint: Option<String>,
+    exit: ExitKind,
+}
+
+impl<E: Explain> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { kind: error.kind(), message: error.to_string(), hint: error.hint(), exit: error.exit() }
+    }
+}
+
+impl Failure {
+    /// A command line that cannot be read.
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind: "usage", message: message.into(), hint: Some(hint.into()), exit: ExitKind::Usage }
+    }
+
+    /// Input that cannot be read.
+    pub fn input(message: impl Into<String>) -> Self {
+        Self { kind: "input", message: message.into(), hint: None, exit: ExitKind::Failed }
+    }
+
+    /// A failure of the machine: a file, a pipe, a runtime.
+    pub fn system(what: &str, error: &io::Error) -> Self {
+        Self { kind: "system", message: format!("{what}: {error}"), hint: None, exit: ExitKind::Failed }
+    }
+
+    /// Shows the failure and returns the exit code.
+    pub fn show(&self, format: Format) -> u8 {
+        match format {
+            Format::Text => {
+                note("error", &self.message);
+                if let Some(hint) = &self.hint {
+                    note("hint", hint);
+                }
+            }
+            Format::Json => {
+                let error = json!({ "kind": self.kind, "message": self.message, "hint": self.hint, "context": {} });
+                if let Err(failure) = data(&format!("{}\n", json!({ "error": error }))) {
+                    note("error", &failure.message);
+                }
+            }
+        }
+        self.exit.code()
+    }
+}
+
+/// One line for a person: `label: text`.
+pub fn note(label: &str, text: impl std::fmt::Display) {
+    // A closed stderr must not end the run.
+    let _ = writeln!(io::stderr().lock(), "{label}: {text}");
+}
+
+/// Writes `text` to stdout, whole, or says that stdout took it not.
+pub fn data(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::system("stdout could not be written", &error))
+}

@@ -1,0 +1,192 @@
+//! What is true on this machine, as data: prompt channels, the agent in charge, each agent, the tools around them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use amplihack_agent::{AgentBinary, Capability, Installed, RunMode, Trust, profile};
+use amplihack_session::probe;
+use amplihack_utils::agent_binary::{Resolved, System, resolve_in};
+use amplihack_utils::config::Config;
+use amplihack_utils::env::Env;
+use amplihack_utils::error::Explain;
+use amplihack_utils::prompt_delivery::{
+    AUTO_TEMPFILE_THRESHOLD_BYTES, DeliveryMode, DeliveryWarning, PromptDelivery, select,
+};
+
+use crate::discover::{Versions, discover};
+use crate::proofs;
+
+/// The prompt that `doctor` calls long.
+pub const LONG_PROMPT_BYTES: usize = 65_536;
+
+/// The whole report.
+#[derive(Debug)]
+pub struct Report {
+    /// What is requested for prompts.
+    pub requested: PromptDelivery,
+    /// Prompts up to this size travel on argv.
+    pub auto_threshold: usize,
+    /// The prompt channels of each agent.
+    pub channels: Vec<Channels>,
+    /// Which agent is in charge here, and who says so.
+    pub resolved: Resolved,
+    /// Each agent on this machine.
+    pub agents: Vec<AgentReport>,
+    /// Programs that amplihack or its agents use.
+    pub tools: Vec<Tool>,
+    /// What is broken, one sentence each. A missing agent is not.
+    pub broken: Vec<String>,
+}
+
+/// The prompt channels of one agent in headless runs.
+#[derive(Debug)]
+pub struct Channels {
+    /// The agent.
+    pub agent: AgentBinary,
+    /// Its channels.
+    pub capabilities: Vec<DeliveryMode>,
+    /// What to know about its prompts.
+    pub note: &'static str,
+    /// The channel of a long prompt under the current request.
+    pub effective: DeliveryMode,
+    /// The degradation, if the request is not supported.
+    pub warning: Option<DeliveryWarning>,
+    /// A launch refuses explicit requests for other channels.
+    pub launch_rejects: bool,
+}
+
+/// One agent on this machine.
+#[derive(Debug)]
+pub struct AgentReport {
+    /// The agent.
+    pub agent: AgentBinary,
+    /// Its program, or why there is none and what installs it.
+    pub found: Result<Found, String>,
+}
+
+/// An agent that was found.
+#[derive(Debug)]
+pub struct Found {
+    /// Its program.
+    pub path: PathBuf,
+    /// Its version, if it tells one.
+    pub version: Option<String>,
+    /// How far its prompt channels may be trusted, the least of them.
+    pub trust: Trust,
+    /// When a probe on this machine last tried this version.
+    pub proved_at: Option<String>,
+}
+
+/// A program that amplihack or its agents use.
+#[derive(Debug)]
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    /// The first line of its version, if it is there.
+    pub version: Option<String>,
+}
+
+/// Looks at this machine from `cwd`. Starts nothing but version probes, writes nothing but the version cache.
+pub fn examine(env: &Env, config: &Config, cwd: &Path) -> Report {
+    let requested = requested(config);
+    let mut broken = Vec::new();
+    let agents = AgentBinary::ALL.into_iter().map(|agent| agent_report(agent, env, config, &mut broken)).collect();
+    if env.amplihack_home().is_none() {
+        broken.push("neither AMPLIHACK_HOME nor HOME is an absolute path; set one".to_owned());
+    }
+    Report {
+        requested,
+        auto_threshold: AUTO_TEMPFILE_THRESHOLD_BYTES,
+        channels: AgentBinary::ALL.into_iter().map(|agent| channels(agent, requested)).collect(),
+        resolved: resolve_in(cwd, env, &System::new(env), jiff::Timestamp::now()),
+        agents,
+        tools: [("tmux", "-V"), ("git", "--version"), ("ssh", "-V")]
+            .map(|(name, flag)| Tool { name, version: tool_version(name, flag, env) })
+            .into(),
+        broken,
+    }
+}
+
+/// What `config` requests for prompts.
+pub fn requested(config: &Config) -> PromptDelivery {
+    // The configuration holds a known word; a test there keeps both lists equal.
+    PromptDelivery::parse(config.prompt_delivery()).unwrap_or(PromptDelivery::Auto)
+}
+
+/// The static capabilities of `agent` under `requested`.
+pub fn channels(agent: AgentBinary, requested: PromptDelivery) -> Channels {
+    let caps = Installed::assumed(agent).delivery_caps(RunMode::Headless);
+    let selection = select(requested, LONG_PROMPT_BYTES, &caps);
+    let (effective, warning) = match selection {
+        Ok(selection) => (selection.mode, selection.warnings.into_iter().next()),
+        // Every agent has argv, and a long prompt fits into it; a test holds that.
+        Err(_) => (DeliveryMode::Argv, None),
+    };
+    Channels {
+        agent,
+        capabilities: [DeliveryMode::Argv, DeliveryMode::Tempfile, DeliveryMode::Stdin]
+            .into_iter()
+            .filter(|mode| caps.supports(*mode))
+            .collect(),
+        note: profile(agent).prompt_note,
+        effective,
+        warning,
+        launch_rejects: profile(agent).refuses_requests.is_some(),
+    }
+}
+
+fn agent_report(agent: AgentBinary, env: &Env, config: &Config, broken: &mut Vec<String>) -> AgentReport {
+    let found = match discover(agent, env, config, Versions::Cached) {
+        Ok(installed) => Ok(found(&installed, env)),
+        Err(error) => {
+            // A configured path that is wrong is broken; an agent that is not there is not.
+            if error.kind() == "agent_not_executable" {
+                broken.push(error.to_string());
+            }
+            Err(error.hint().unwrap_or_else(|| error.to_string()))
+        }
+    };
+    AgentReport { agent, found }
+}
+
+fn found(installed: &Installed, env: &Env) -> Found {
+    let trust = [DeliveryMode::Argv, DeliveryMode::Tempfile, DeliveryMode::Stdin]
+        .into_iter()
+        .filter_map(|mode| installed.can(Capability::Prompt(mode), RunMode::Headless).ok())
+        .map(|row| installed.trust(row))
+        .max()
+        .unwrap_or(Trust::UnknownVersion);
+    Found {
+        path: installed.path.clone(),
+        version: installed.version.as_ref().map(ToString::to_string),
+        trust,
+        proved_at: proofs::load(env, installed).map(|proof| proof.at),
+    }
+}
+
+fn tool_version(name: &str, flag: &str, env: &Env) -> Option<String> {
+    let path = amplihack_agent::lookup::on_path(name, env.get("PATH")?)?;
+    let mut command = Command::new(path);
+    command.arg(flag).env_clear().envs(env.iter());
+    let output = probe(command, Duration::from_secs(5)).ok()?;
+    // ssh speaks on stderr.
+    let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+    String::from_utf8_lossy(&text).lines().next().map(|line| line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_prompt_has_a_channel_for_every_agent_and_request() {
+        use PromptDelivery::{Argv, Auto, Stdin, Tempfile};
+        for agent in AgentBinary::ALL {
+            let caps = Installed::assumed(agent).delivery_caps(RunMode::Headless);
+            for requested in [Auto, Argv, Tempfile, Stdin] {
+                assert!(select(requested, LONG_PROMPT_BYTES, &caps).is_ok(), "{agent} {requested}");
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Why a launch does not happen.
+
+use std::path::PathBuf;
+
+use amplihack_agent::DeliveryError;
+use amplihack_agent::lookup::LookupError;
+use amplihack_session::RunError;
+use amplihack_utils::error::{Explain, ExitKind};
+
+/// A launch that was refused or failed. Nothing of it is left running.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// The agent's program cannot be used.
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
+    /// The prompt or an option cannot be delivered.
+    #[error(transparent)]
+    Delivery(#[from] DeliveryError),
+    /// Too many launches are above this one.
+    #[error("this would be launch {depth} inside another, the limit is {limit}")]
+    TooDeep {
+        /// The depth that was asked for.
+        depth: u64,
+        /// The greatest that is allowed.
+        limit: u64,
+    },
+    /// The depth variable does not hold a number.
+    #[error("AMPLIHACK_SESSION_DEPTH does not hold a number, so the depth of this launch is not known")]
+    DepthUnknown,
+    /// Arguments and environment together are more than the platform takes.
+    #[error("arguments and environment need {size} bytes, the platform takes {limit}")]
+    ExecTooLarge {
+        /// What they need.
+        size: u64,
+        /// What there is.
+        limit: u64,
+        /// The largest environment variable, by name.
+        largest: String,
+    },
+    /// The working directory cannot be entered.
+    #[error("the directory {} cannot be used: {source}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// There is no source of random numbers for a session id.
+    #[error("no session id could be made: {0}")]
+    SessionId(std::io::Error),
+    /// The agent could not be started or watched.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl Explain for LaunchError {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Lookup(error) => error.kind(),
+            Self::Delivery(error) => error.kind(),
+            Self::Run(error) => error.kind(),
+            Self::TooDeep { .. } => "too_deep",
+            Self::DepthUnknown => "depth_unknown",
+            Self::ExecTooLarge { .. } => "exec_too_large",
+            Self::Directory { .. } => "directory",
+            Self::SessionId(_) => "session_id",
+        }
+    }
+
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::Lookup(error) => error.exit(),
+            Self::Delivery(error) => error.exit(),
+            Self::Run(error) => error.exit(),
+            _ => ExitKind::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Lookup(error) => error.hint(),
+            Self::Delivery(error) => error.hint(),
+            Self::Run(error) => error.hint(),
+            Self::TooDeep { .. } => {
+                Some("an agent that starts agents may be in a loop; raise AMPLIHACK_MAX_DEPTH if it is not".to_owned())
+            }
+            Self::DepthUnknown => Some("unset AMPLIHACK_SESSION_DEPTH outside a launch".to_owned()),
+            Self::ExecTooLarge { largest, .. } => {
+                Some(format!("the largest variable is {largest}; unset it, or raise the stack limit (ulimit -s)"))
+            }
+            Self::Directory { .. } => Some("check that it exists and may be entered".to_owned()),
+            Self::SessionId(_) => None,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Deciding a launch: which program, which channel, which environment. Starts nothing but a version probe.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use amplihack_agent::command::passthrough;
+use amplihack_agent::{AgentBinary, AgentCommand, DeliveredCommand, Installed, Options, RunMode, Trust};
+use amplihack_utils::config::Config;
+use amplihack_utils::env::Env;
+use amplihack_utils::launcher_context::{SessionId, new_session_id};
+use amplihack_utils::prompt_delivery::{DeliveryHandle, PromptDelivery};
+use amplihack_utils::sys;
+
+use crate::discover::{Versions, discover};
+use crate::environment::{Change, changes, depth};
+use crate::error::LaunchError;
+use crate::notice::Notice;
+
+/// What an agent is to do.
+#[derive(Debug, Clone)]
+pub enum Task {
+    /// Run under the builder: a prompt (`None` only in a terminal), translated options, the user's own arguments.
+    Prompt {
+        /// The prompt.
+        prompt: Option<String>,
+        /// How it should travel.
+        requested: PromptDelivery,
+        /// Options that the matrix translates.
+        options: Options,
+        /// The user's own arguments, before the agent's verb.
+        before_verb: Vec<OsString>,
+        /// The user's own arguments.
+        extra: Vec<OsString>,
+    },
+    /// Run with exactly these arguments.
+    Passthrough(Vec<OsString>),
+}
+
+/// A launch, asked for.
+#[derive(Debug, Clone)]
+pub struct LaunchRequest {
+    /// Which agent.
+    pub agent: AgentBinary,
+    /// Its program, where the caller found it before; `None` looks for it.
+    pub installed: Option<Installed>,
+    /// In which run mode.
+    pub mode: RunMode,
+    /// What it is to do.
+    pub task: Task,
+    /// Where it works.
+    pub cwd: PathBuf,
+}
+
+/// A launch, decided. Dropping it removes a prompt file that it made.
+#[derive(Debug)]
+pub struct Plan {
+    /// The agent.
+    pub installed: Installed,
+    /// The run mode.
+    pub mode: RunMode,
+    /// The session that the launch makes.
+    pub session: SessionId,
+    /// Where the agent works.
+    pub cwd: PathBuf,
+    /// The command; its environment is already the agent's.
+    pub command: Command,
+    /// Differences between the caller's environment and the agent's.
+    pub changes: Vec<Change>,
+    /// The prompt's way; `None` for arguments that pass through.
+    pub delivery: Option<Delivery>,
+    /// What to tell a person before the start.
+    pub notices: Vec<Notice>,
+    /// How long the run may take to end after a signal.
+    pub grace: Duration,
+    pub(crate) stdin_payload: Option<Vec<u8>>,
+    pub(crate) handle: DeliveryHandle,
+    pub(crate) env: Env,
+}
+
+/// How the prompt travels, without the prompt.
+#[derive(Debug, Clone, Copy)]
+pub struct Delivery {
+    /// What was asked for.
+    pub requested: PromptDelivery,
+    /// What is used.
+    pub selected: amplihack_utils::prompt_delivery::DeliveryMode,
+    /// The row that it comes from; `None` without a prompt.
+    pub channel: Option<&'static amplihack_agent::Row>,
+    /// How far that row may be trusted.
+    pub trust: Option<Trust>,
+    /// Index of the argument that holds the prompt.
+    pub prompt_argument: Option<usize>,
+    /// Bytes of the prompt.
+    pub prompt_bytes: usize,
+}
+
+/// Decides the launch that `request` asks for, from the environment `env` and the configuration.
+///
+/// Writes nothing but the version cache and, for a file channel, the prompt file. Refuses what cannot work: a missing
+/// agent, a prompt that no channel holds, a launch too deep, arguments that the platform would not take.
+pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, LaunchError> {
+    let LaunchRequest { agent, installed, mode, task, cwd } = request;
+    let depth = depth(env, config.max_depth().into())?;
+    std::fs::read_dir(&cwd).map_err(|source| LaunchError::Directory { path: cwd.clone(), source })?;
+    // Arguments that pass through need no version.
+    let versions = if matches!(task, Task::Passthrough(_)) { Versions::Unknown } else { Versions::Cached };
+    let installed = match installed {
+        Some(installed) => installed,
+        None => discover(agent, env, config, versions)?,
+    };
+    let session = new_session_id().map_err(LaunchError::SessionId)?;
+    let mut notices = Vec::new();
+    let (mut command, delivery, stdin_payload, handle) = match task {
+        Task::Passthrough(args) => (passthrough(&installed, &args, &cwd), None, None, DeliveryHandle::argv()),
+        Task::Prompt { prompt, requested, options, before_verb, extra } => {
+            let delivered = AgentCommand {
+                installed: &installed,
+                mode,
+                prompt: prompt.as_deref(),
+                options: &options,
+                before_verb: &before_verb,
+                extra: &extra,
+                cwd: &cwd,
+            }
+            .deliver(requested)?;
+            let delivery = describe(&delivered, &installed, prompt.as_ref().map_or(0, String::len));
+            notices.extend(delivered.warnings.into_iter().map(Notice::Delivery));
+            if delivery.trust == Some(Trust::UnknownVersion) {
+                notices.push(Notice::Unproved {
+                    agent,
+                    version: installed.version.clone(),
+                    channel: delivery.selected,
+                });
+            }
+            (delivered.command, Some(delivery), delivered.stdin_payload, delivered.delivery_handle)
+        }
+    };
+    let changes = changes(agent, &session, depth, env);
+    let env = apply(env, &changes);
+    command.env_clear().envs(env.iter());
+    fits(&command, &env)?;
+    Ok(Plan {
+        installed,
+        mode,
+        session,
+        cwd,
+        command,
+        changes,
+        delivery,
+        notices,
+        grace: config.stop_grace(),
+        stdin_payload,
+        handle,
+        env,
+    })
+}
+
+fn describe(delivered: &DeliveredCommand, installed: &Installed, prompt_bytes: usize) -> Delivery {
+    Delivery {
+        requested: delivered.requested_mode,
+        selected: delivered.selected_mode,
+        channel: delivered.channel,
+        trust: delivered.channel.map(|row| installed.trust(row)),
+        prompt_argument: delivered.prompt_argument,
+        prompt_bytes,
+    }
+}
+
+fn apply(env: &Env, changes: &[Change]) -> Env {
+    let mut env = env.clone();
+    for Change { name, value } in changes {
+        match value {
+            Some(value) => env.set(name, value),
+            None => env.remove(name),
+        }
+    }
+    env
+}
+
+/// Arguments and environment share one budget; the kernel's answer to more is an `E2BIG` that names nothing.
+fn fits(command: &Command, env: &Env) -> Result<(), LaunchError> {
+    let limits = sys::arg_limits();
+    let args = std::iter::once(command.get_program()).chain(command.get_args());
+    let size = sys::exec_cost(args, env.iter());
+    let length = |(name, value): &(&OsStr, &OsStr)| name.len() + value.len() + 1;
+    let largest = env.iter().max_by_key(length);
+    let too_long = largest.is_some_and(|entry| length(&entry) as u64 > limits.one_string);
+    if size > limits.total || too_long {
+        let largest = largest.map(|(name, _)| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let limit = if too_long { limits.one_string } else { limits.total };
+        return Err(LaunchError::ExecTooLarge { size, limit, largest });
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Carrying a plan out: say who is in charge, start the agent, wait for its end.
+
+use amplihack_agent::RunMode;
+use amplihack_session::{AgentRun, Deadlines, Input, Outcome, Output, RunError, RunSpec, Terminal};
+use amplihack_utils::launcher_context::{self, LauncherContext, SessionContext, SessionId};
+
+use crate::error::LaunchError;
+use crate::notice::Notice;
+use crate::plan::Plan;
+
+/// What this process is to the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hosting {
+    /// One of our binaries, here for this run: it passes signals on and takes orphans of the run as its own children.
+    Binary,
+    /// A program that uses this library: its signals and its children are left alone.
+    Library,
+}
+
+/// Where the agent's output goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Streams {
+    /// Standard output.
+    pub stdout: Output,
+    /// Standard error.
+    pub stderr: Output,
+    /// Deadlines of the run.
+    pub deadlines: Deadlines,
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self { stdout: Output::Inherit, stderr: Output::Inherit, deadlines: Deadlines::default() }
+    }
+}
+
+/// A running agent.
+pub struct Launched {
+    run: AgentRun,
+    session: SessionMark,
+}
+
+/// The session's context file, removed when the launch ends.
+struct SessionMark {
+    home: Option<std::path::PathBuf>,
+    id: SessionId,
+}
+
+impl Drop for SessionMark {
+    fn drop(&mut self) {
+        if let Some(home) = &self.home
+            && let Err(error) = SessionContext::remove(home, &self.id)
+        {
+            tracing::debug!(%error, "the session's context file stays behind");
+        }
+    }
+}
+
+/// Starts what `plan` decided. Returns the run and what to tell a person.
+///
+/// The repository's context file and the session's are written first, so that no descendant can ask too early. A file
+/// that cannot be written is a notice, not an error.
+pub async fn start(
+    plan: Plan,
+    hosting: Hosting,
+    streams: Streams,
+) -> Result<(Launched, Vec<Notice>), LaunchError> {
+    let mut notices = Vec::new();
+    let agent = plan.installed.agent;
+    let home = plan.env.amplihack_home();
+    let session = SessionMark { home: home.clone(), id: plan.session.clone() };
+    if let Some(home) = &home
+        && let Err(error) = SessionContext::of_this_process(agent, &plan.cwd).write(home, &plan.session)
+    {
+        notices.push(Notice::Context(error));
+    }
+    let context = LauncherContext::of_this_process(agent, plan.session.clone(), &plan.cwd);
+    if let Err(error) = launcher_context::write(&plan.cwd, &plan.env, &context) {
+        notices.push(Notice::Context(error));
+    }
+    let terminal = match plan.mode {
+        RunMode::Headless => Terminal::Detached,
+        RunMode::Interactive => Terminal::Owned,
+    };
+    let stdin = match (plan.stdin_payload, terminal) {
+        (Some(bytes), _) => Input::Bytes(bytes),
+        (None, Terminal::Owned) => Input::Inherit,
+        // Arguments of the user's own pass through with the user's stdin.
+        (None, Terminal::Detached) if plan.delivery.is_none() => Input::Inherit,
+        (None, Terminal::Detached) => Input::Null,
+    };
+    let run = AgentRun::start(RunSpec {
+        stdin,
+        stdout: streams.stdout,
+        stderr: streams.stderr,
+        keep: Box::new(plan.handle),
+        terminal,
+        deadlines: streams.deadlines,
+        grace: plan.grace,
+        tag: plan.session.to_string(),
+        subreaper: hosting == Hosting::Binary,
+        signals: hosting == Hosting::Binary,
+        ..RunSpec::new(plan.command)
+    })
+    .await?;
+    Ok((Launched { run, session }, notices))
+}
+
+impl Launched {
+    /// The session of this launch.
+    pub fn session(&self) -> &SessionId {
+        &self.session.id
+    }
+
+    /// Waits for the end of the run. Returns it and what to tell a person.
+    pub async fn wait(self) -> Result<(Outcome, Vec<Notice>), RunError> {
+        let outcome = self.run.wait().await?;
+        let mut notices = Vec::new();
+        if !outcome.background.is_empty() {
+            notices.push(Notice::Background(outcome.background.clone()));
+        }
+        if !outcome.survivors.is_empty() {
+            notices.push(Notice::Survivors(outcome.survivors.clone()));
+        }
+        Ok((outcome, notices))
+    }
+}

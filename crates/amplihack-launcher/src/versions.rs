@@ -1,0 +1,100 @@
+//! The version cache: an agent is asked once for each state of its program file.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use amplihack_utils::env::Env;
+use amplihack_utils::fs::{Durability, create_private_dir, read_limited, write_atomic};
+use semver::Version;
+use serde::{Deserialize, Serialize};
+
+const FILE: &str = "versions.json";
+const MAX_BYTES: u64 = 256 * 1024;
+
+/// What a program file was when its version was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Known {
+    size: u64,
+    mtime_ns: i128,
+    version: String,
+}
+
+/// Versions by program path. A damaged or missing file is an empty cache: the agents can be asked again.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    file: Option<PathBuf>,
+    known: BTreeMap<String, Known>,
+}
+
+impl Cache {
+    /// The cache below amplihack's home.
+    pub(crate) fn open(env: &Env) -> Self {
+        let file = env.amplihack_home().map(|home| home.join(FILE));
+        let known = file
+            .as_ref()
+            .and_then(|file| read_limited(file, MAX_BYTES).ok())
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
+        Self { file, known }
+    }
+
+    /// The version of the program at `path`, if its file is still what it was.
+    pub(crate) fn get(&self, path: &Path) -> Option<Version> {
+        let known = self.known.get(path.to_str()?)?;
+        (state(path)? == (known.size, known.mtime_ns)).then(|| Version::parse(&known.version).ok())?
+    }
+
+    /// Remembers `version`. Two launches that write at once lose one entry, and ask once more.
+    pub(crate) fn put(&mut self, path: &Path, version: &Version) {
+        let (Some(file), Some(name), Some((size, mtime_ns))) = (&self.file, path.to_str(), state(path)) else {
+            return;
+        };
+        self.known.insert(name.to_owned(), Known { size, mtime_ns, version: version.to_string() });
+        let written = serde_json::to_vec(&self.known).map_err(std::io::Error::from).and_then(|text| {
+            create_private_dir(file.parent().unwrap_or(Path::new("/")))?;
+            write_atomic(file, &text, 0o600, Durability::Process)
+        });
+        if let Err(error) = written {
+            tracing::debug!(%error, "the version cache cannot be written");
+        }
+    }
+}
+
+/// Size and time of change of the file that `path` leads to.
+fn state(path: &Path) -> Option<(u64, i128)> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.size(), i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_holds_until_the_program_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("claude");
+        std::fs::write(&program, "one").unwrap();
+        let env = Env::empty().with("AMPLIHACK_HOME", dir.path().join("home"));
+        let version = Version::new(2, 1, 332);
+        let mut cache = Cache::open(&env);
+        assert_eq!(cache.get(&program), None);
+        cache.put(&program, &version);
+        assert_eq!(Cache::open(&env).get(&program), Some(version));
+        std::fs::write(&program, "longer").unwrap();
+        assert_eq!(Cache::open(&env).get(&program), None);
+    }
+
+    #[test]
+    fn a_damaged_cache_is_empty_and_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("claude");
+        std::fs::write(&program, "one").unwrap();
+        std::fs::write(dir.path().join(FILE), "{\"torn").unwrap();
+        let env = Env::empty().with("AMPLIHACK_HOME", dir.path());
+        let mut cache = Cache::open(&env);
+        cache.put(&program, &Version::new(1, 0, 0));
+        assert_eq!(Cache::open(&env).get(&program), Some(Version::new(1, 0, 0)));
+    }
+}

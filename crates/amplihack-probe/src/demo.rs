@@ -1,0 +1,138 @@
+//! `amplihack demo`: the main job, shown on every agent found, or on the scripted one.
+
+use std::path::Path;
+use std::time::Duration;
+
+use amplihack_agent::lookup::LookupError;
+use amplihack_agent::{AgentBinary, Installed};
+use amplihack_launcher::discover::{Versions, discover};
+use amplihack_utils::config::Config;
+use amplihack_utils::env::Env;
+use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
+use tokio::runtime::Runtime;
+
+use crate::drive::{Bench, DriveError, Driven, Job, hostile_prompt};
+use crate::loopback::can_loopback;
+use crate::model::{ModelServer, Reply, Scenario, Script};
+use crate::prove::verdict;
+use crate::scripted;
+
+/// Bytes of the demo's prompt.
+pub const PROMPT_BYTES: usize = 65_536;
+
+/// What the demo saw of one agent.
+#[derive(Debug)]
+pub struct Shown {
+    /// The agent.
+    pub agent: AgentBinary,
+    /// Its version; the scripted agent says so.
+    pub version: String,
+    /// The channel of the prompt.
+    pub channel: DeliveryMode,
+    /// Whether the prompt arrived, and what was seen.
+    pub prompt: (bool, String),
+    /// What a descendant with a cleared environment answered when it was asked which agent is in charge.
+    pub descendant: Option<String>,
+    /// Whether the harmless tool call ran.
+    pub tool_ran: bool,
+    /// The agent's exit code.
+    pub code: i32,
+    /// How long the run took.
+    pub took: Duration,
+}
+
+impl Shown {
+    /// Whether everything was as it should be.
+    pub fn holds(&self) -> bool {
+        self.code == 0
+            && self.prompt.0
+            && self.tool_ran
+            && self.descendant.as_deref() == Some(self.agent.name())
+    }
+}
+
+/// The agents to show: those that are installed and can be driven without an account; with `only_scripted`, or when
+/// there are none, the scripted one below `bench`.
+pub fn agents(
+    env: &Env,
+    config: &Config,
+    bench: &Bench,
+    only_scripted: bool,
+) -> Result<Vec<Installed>, DriveError> {
+    let found = |agent| match discover(agent, env, config, Versions::Cached) {
+        Ok(installed) => Some(installed),
+        Err(LookupError::NotFound { .. }) => None,
+        Err(error) => {
+            tracing::warn!(%agent, %error, "passed over");
+            None
+        }
+    };
+    let real: Vec<Installed> = AgentBinary::ALL
+        .into_iter()
+        .filter(|agent| !only_scripted && can_loopback(*agent))
+        .filter_map(found)
+        .collect();
+    if real.is_empty() { Ok(vec![scripted_agent(bench.path())?]) } else { Ok(real) }
+}
+
+/// The scripted agent: this very program under another name, behind Claude Code's command line.
+fn scripted_agent(directory: &Path) -> Result<Installed, DriveError> {
+    let link = directory.join(scripted::PROGRAM);
+    std::env::current_exe()
+        .and_then(|exe| std::os::unix::fs::symlink(exe, &link))
+        .map_err(DriveError::io("the scripted agent could not be made"))?;
+    let mut installed = Installed::assumed(AgentBinary::Claude);
+    installed.path = link;
+    Ok(installed)
+}
+
+/// Whether `installed` is the scripted agent.
+pub fn is_scripted(installed: &Installed) -> bool {
+    installed.path.file_name().is_some_and(|name| name == scripted::PROGRAM)
+}
+
+/// The line that announces an agent.
+pub fn title(installed: &Installed) -> String {
+    let title = amplihack_agent::profile(installed.agent).title;
+    if is_scripted(installed) {
+        return format!("Scripted agent, behind the command line of {title}");
+    }
+    let version = installed.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    format!("{title}{version}, {}", installed.path.display())
+}
+
+/// Runs one agent: a long prompt in, a question to a descendant, a harmless tool call.
+pub fn show(bench: &mut Bench, runtime: &Runtime, server: &ModelServer, installed: &Installed) -> Result<Shown, DriveError> {
+    let exe = std::env::current_exe().map_err(DriveError::io("this program does not know where it is"))?;
+    let run = format!("demo-{}", installed.agent);
+    // The descendant has no environment at all: only the repository can tell it who is in charge.
+    let command = format!("env -i '{}' which > routed.txt; echo harmless > ran.txt", exe.display());
+    server.script(
+        &run,
+        Script::new([Reply::Tool { command }, Reply::Text("The tool call ran and I am done.".to_owned())]),
+    );
+    let prompt = hostile_prompt(PROMPT_BYTES);
+    let job =
+        Job { installed, scenario: Scenario::Script, run: &run, prompt: &prompt, requested: PromptDelivery::Auto };
+    let driven = bench.drive(runtime, server, job)?;
+    Ok(seen(installed, &driven))
+}
+
+fn seen(installed: &Installed, driven: &Driven) -> Shown {
+    let read = |name: &str| std::fs::read_to_string(driven.work.join(name)).ok();
+    let version = match &installed.version {
+        _ if is_scripted(installed) => "scripted".to_owned(),
+        Some(version) => version.to_string(),
+        None => "unknown".to_owned(),
+    };
+    Shown {
+        agent: installed.agent,
+        version,
+        channel: driven.channel,
+        prompt: verdict(driven),
+        descendant: read("routed.txt").map(|text| text.trim().to_owned()),
+        tool_ran: read("ran.txt").is_some_and(|text| text == "harmless\n"),
+        code: driven.outcome.exit.code(),
+        took: driven.took,
+    }
+}

@@ -1,0 +1,168 @@
+//! Anthropic Messages: what Claude Code speaks, and Copilot with an Anthropic provider.
+
+use serde_json::{Value, json};
+
+use super::dialect::{Answer, Said, Turn, arguments, items, texts};
+use super::script::Usage;
+use super::sse::Event;
+
+/// What each message is. A message with any tool result is one; Claude Code's reminders have the role `system`.
+pub(crate) fn turns(request: &Value) -> Vec<Turn> {
+    items(&request["messages"])
+        .iter()
+        .map(|message| match message["role"].as_str() {
+            Some("assistant") => Turn::Model,
+            Some("user") if items(&message["content"]).iter().any(|block| block["type"] == "tool_result") => {
+                Turn::ToolResult
+            }
+            Some("user") => Turn::Prompt,
+            _ => Turn::Other,
+        })
+        .collect()
+}
+
+/// Every text of the system prompt and the messages; tool results count as role `tool`.
+pub(crate) fn said(request: &Value) -> Vec<Said> {
+    let mut said = texts("system", &request["system"]);
+    for message in items(&request["messages"]) {
+        said.extend(texts(message["role"].as_str().unwrap_or_default(), &message["content"]));
+        for block in items(&message["content"]).iter().filter(|block| block["type"] == "tool_result") {
+            said.extend(texts("tool", &block["content"]));
+        }
+    }
+    said
+}
+
+/// The whole message.
+pub(crate) fn whole(request: &Value, answer: &Answer, usage: Usage) -> Value {
+    let mut message = opening(request, usage);
+    message["content"] = json!([block(answer)]);
+    message["stop_reason"] = json!(stop_reason(answer));
+    message["usage"]["output_tokens"] = json!(usage.output);
+    message
+}
+
+/// The message in the full set of stream events.
+pub(crate) fn events(request: &Value, answer: &Answer, usage: Usage) -> Vec<Event> {
+    let mut start = block(answer);
+    let delta = match answer {
+        Answer::Text(text) => {
+            start["text"] = json!("");
+            json!({"type": "text_delta", "text": text})
+        }
+        Answer::Call { tool, command, .. } => {
+            start["input"] = json!({});
+            json!({"type": "input_json_delta", "partial_json": arguments(tool, command).to_string()})
+        }
+    };
+    let ending = json!({"stop_reason": stop_reason(answer), "stop_sequence": null});
+    [
+        ("message_start", json!({"message": opening(request, usage)})),
+        ("content_block_start", json!({"index": 0, "content_block": start})),
+        ("content_block_delta", json!({"index": 0, "delta": delta})),
+        ("content_block_stop", json!({"index": 0})),
+        ("message_delta", json!({"delta": ending, "usage": {"output_tokens": usage.output}})),
+        ("message_stop", json!({})),
+    ]
+    .into_iter()
+    .map(|(name, mut data)| {
+        data["type"] = json!(name);
+        Event::Named(name, data)
+    })
+    .collect()
+}
+
+/// The message as it begins: no content, and output tokens not counted yet.
+fn opening(request: &Value, usage: Usage) -> Value {
+    json!({
+        "id": format!("msg_scripted{:04}", items(&request["messages"]).len()),
+        "type": "message",
+        "role": "assistant",
+        "model": request["model"],
+        "content": [],
+        "stop_reason": null,
+        "stop_sequence": null,
+        "usage": {
+            "input_tokens": usage.input,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": usage.cached,
+            "output_tokens": 0,
+        },
+    })
+}
+
+fn block(answer: &Answer) -> Value {
+    match answer {
+        Answer::Text(text) => json!({"type": "text", "text": text}),
+        Answer::Call { id, tool, command } => {
+            json!({"type": "tool_use", "id": format!("toolu_{id}"), "name": tool, "input": arguments(tool, command)})
+        }
+    }
+}
+
+fn stop_reason(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Text(_) => "end_turn",
+        Answer::Call { .. } => "tool_use",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call() -> Answer {
+        Answer::Call { id: "1".to_owned(), tool: "Bash".to_owned(), command: "id".to_owned() }
+    }
+
+    #[test]
+    fn reminders_are_no_step_and_a_tool_result_is_no_prompt() {
+        let request = json!({"messages": [
+            {"role": "user", "content": [{"type": "text", "text": "go"}]},
+            {"role": "assistant", "content": [{"type": "tool_use"}]},
+            {"role": "user", "content": [{"type": "tool_result"}, {"type": "text", "text": "note"}]},
+            {"role": "system", "content": "reminder"},
+        ]});
+        assert_eq!(turns(&request), [Turn::Prompt, Turn::Model, Turn::ToolResult, Turn::Other]);
+    }
+
+    #[test]
+    fn every_text_keeps_its_role() {
+        let request = json!({"system": [{"type": "text", "text": "S"}], "messages": [
+            {"role": "user", "content": "P"},
+            {"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "R"}]}]},
+            {"role": "user", "content": [{"type": "tool_result", "content": "R2"}]},
+        ]});
+        let said: Vec<_> = said(&request).into_iter().map(|said| (said.role, said.text)).collect();
+        let pair = |role: &str, text: &str| (role.to_owned(), text.to_owned());
+        assert_eq!(said, [pair("system", "S"), pair("user", "P"), pair("tool", "R"), pair("tool", "R2")]);
+    }
+
+    #[test]
+    fn the_stream_adds_up_to_the_whole() {
+        let request = json!({"model": "m"});
+        let names = |events: &[Event]| -> Vec<&str> {
+            let name = |event: &Event| if let Event::Named(name, _) = event { *name } else { "" };
+            events.iter().map(name).collect()
+        };
+        let events = events(&request, &call(), Usage::default());
+        let whole = whole(&request, &call(), Usage::default());
+        assert_eq!(
+            names(&events),
+            [
+                "message_start",
+                "content_block_start",
+                "content_block_delta",
+                "content_block_stop",
+                "message_delta",
+                "message_stop"
+            ]
+        );
+        let Event::Named(_, delta) = &events[2] else { panic!("{events:?}") };
+        let input: Value = serde_json::from_str(delta["delta"]["partial_json"].as_str().unwrap()).unwrap();
+        assert_eq!(whole["content"][0]["input"], input);
+        assert_eq!(whole["stop_reason"], "tool_use");
+        assert_eq!(whole["usage"]["cache_read_input_tokens"], 4);
+        assert_eq!(whole["usage"]["output_tokens"], 5);
+    }
+}

@@ -1,0 +1,248 @@
+//! What the scripted model says: named scenarios and free scripts, chosen by what a request already carries.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The text that ends a conversation with tool calls.
+pub const DONE: &str = "FAKE-DONE";
+/// The text for a request without anything to do: the `text` scenario, or a tool call that no offered tool can make.
+pub const HELLO: &str = "FAKE-HELLO";
+/// The only model in the server's lists; any other name in a request is accepted too.
+pub const MODEL: &str = "fake-model";
+/// The command of a tool call when the run registered none.
+pub const DEFAULT_COMMAND: &str = "echo hello-from-tool";
+
+/// One answer of the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reply {
+    /// Text, which ends the turn.
+    Text(String),
+    /// One call of the shell tool that the request offers. A request that offers none gets [`HELLO`].
+    Tool {
+        /// The shell command.
+        command: String,
+    },
+    /// An HTTP error with a body in the client's dialect.
+    Error {
+        /// The HTTP status.
+        status: u16,
+    },
+    /// Silence for this long, then [`DONE`].
+    Hang(Duration),
+}
+
+/// What a request's step in a [`Script`] is counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Counting {
+    /// Model turns after the last user prompt: every prompt starts the script anew.
+    #[default]
+    SincePrompt,
+    /// Model turns in the whole conversation: a resumed session goes on where it was.
+    Conversation,
+}
+
+/// Tokens that one reply reports. Each dialect writes them as its API counts: OpenAI's input includes cached tokens,
+/// Anthropic's does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Input tokens that were not cached.
+    pub input: u64,
+    /// Input tokens read from a cache.
+    pub cached: u64,
+    /// Output tokens.
+    pub output: u64,
+}
+
+impl Default for Usage {
+    /// Three different numbers, so that a mix-up shows.
+    fn default() -> Self {
+        Self { input: 10, cached: 4, output: 5 }
+    }
+}
+
+/// The sum of what a run's replies reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Replies with usage numbers; errors have none.
+    pub replies: u64,
+    /// Input tokens that were not cached.
+    pub input: u64,
+    /// Input tokens read from a cache.
+    pub cached: u64,
+    /// Output tokens.
+    pub output: u64,
+}
+
+impl Totals {
+    pub(crate) fn add(&mut self, usage: Usage) {
+        self.replies += 1;
+        self.input += usage.input;
+        self.cached += usage.cached;
+        self.output += usage.output;
+    }
+}
+
+/// A list of replies, one a step; the last one repeats.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Script {
+    /// The replies; none means [`DONE`] at every step.
+    pub replies: Vec<Reply>,
+    /// What a step is counted from.
+    pub counting: Counting,
+    /// What every reply reports.
+    pub usage: Usage,
+}
+
+impl Script {
+    /// These replies, counted from the last prompt, with the default usage.
+    pub fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
+        Self { replies: replies.into_iter().collect(), ..Self::default() }
+    }
+
+    /// The same script counted over the whole conversation.
+    #[must_use]
+    pub fn over_conversation(mut self) -> Self {
+        self.counting = Counting::Conversation;
+        self
+    }
+
+    /// The same script with other usage numbers.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Usage) -> Self {
+        self.usage = usage;
+        self
+    }
+
+    pub(crate) fn reply(&self, step: usize) -> Reply {
+        let last = self.replies.len().saturating_sub(1);
+        self.replies.get(step.min(last)).cloned().unwrap_or_else(|| Reply::Text(DONE.to_owned()))
+    }
+}
+
+/// A script by name. Its `Display` and `FromStr` form is what stands in the request path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Scenario {
+    /// `text`: [`HELLO`].
+    Text,
+    /// `tool`: one tool call with the run's command, then [`DONE`].
+    Tool,
+    /// `slowtool31`: one tool call that takes this many seconds, then [`DONE`].
+    SlowTool(u32),
+    /// `loop`: tool calls without end.
+    Loop,
+    /// `turns3`: this many tool calls, then [`DONE`].
+    Turns(u32),
+    /// `err429`: this HTTP status, always.
+    Error(u16),
+    /// `hang60`: this many seconds of silence, then [`DONE`].
+    Hang(u32),
+    /// `script`: what the run registered with `ModelServer::script`.
+    Script,
+}
+
+impl Scenario {
+    /// The script of this scenario, with the run's command; `None` for [`Scenario::Script`].
+    pub(crate) fn script(self, command: &str) -> Option<Script> {
+        let call = || Reply::Tool { command: command.to_owned() };
+        let done = || Reply::Text(DONE.to_owned());
+        Some(Script::new(match self {
+            Self::Text => vec![Reply::Text(HELLO.to_owned())],
+            Self::Tool => vec![call(), done()],
+            Self::SlowTool(seconds) => vec![Reply::Tool { command: slow_command(seconds) }, done()],
+            Self::Loop => vec![call()],
+            Self::Turns(turns) => (0..turns).map(|_| call()).chain([done()]).collect(),
+            Self::Error(status) => vec![Reply::Error { status }],
+            Self::Hang(seconds) => vec![Reply::Hang(Duration::from_secs(seconds.into()))],
+            Self::Script => return None,
+        }))
+    }
+}
+
+/// Claude Code refuses a bare `sleep`, so time is passed by a reader of nothing.
+fn slow_command(seconds: u32) -> String {
+    format!("timeout {seconds} tail -f /dev/null || true")
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text => f.write_str("text"),
+            Self::Tool => f.write_str("tool"),
+            Self::SlowTool(seconds) => write!(f, "slowtool{seconds}"),
+            Self::Loop => f.write_str("loop"),
+            Self::Turns(turns) => write!(f, "turns{turns}"),
+            Self::Error(status) => write!(f, "err{status}"),
+            Self::Hang(seconds) => write!(f, "hang{seconds}"),
+            Self::Script => f.write_str("script"),
+        }
+    }
+}
+
+/// A name that is no scenario's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown scenario {0:?}; use text, tool, slowtool<seconds>, loop, turns<n>, err<status>, hang<seconds> or script"
+)]
+pub struct UnknownScenario(pub String);
+
+impl FromStr for Scenario {
+    type Err = UnknownScenario;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let unknown = || UnknownScenario(name.to_owned());
+        let digits = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+        let (word, number) = name.split_at(digits);
+        let number =
+            if number.is_empty() { None } else { Some(number.parse::<u32>().map_err(|_| unknown())?) };
+        Ok(match (word, number) {
+            ("text", None) => Self::Text,
+            ("tool", None) => Self::Tool,
+            ("slowtool", seconds) => Self::SlowTool(seconds.unwrap_or(31)),
+            ("loop", None) => Self::Loop,
+            ("turns", Some(turns)) if turns <= 1000 => Self::Turns(turns),
+            ("err", Some(status @ 400..=599)) => Self::Error(u16::try_from(status).map_err(|_| unknown())?),
+            ("hang", seconds) => Self::Hang(seconds.unwrap_or(60)),
+            ("script", None) => Self::Script,
+            _ => return Err(unknown()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scenario_survives_its_own_name() {
+        let all = [
+            Scenario::Text,
+            Scenario::Tool,
+            Scenario::SlowTool(2),
+            Scenario::Loop,
+            Scenario::Turns(3),
+            Scenario::Error(429),
+            Scenario::Hang(7),
+            Scenario::Script,
+        ];
+        for scenario in all {
+            assert_eq!(scenario.to_string().parse(), Ok(scenario));
+        }
+        assert_eq!("hang".parse(), Ok(Scenario::Hang(60)));
+        for name in ["", "text1", "err", "err200", "err99999999999", "turns", "turns1001", "Tool", "tool-"] {
+            assert_eq!(name.parse::<Scenario>(), Err(UnknownScenario(name.to_owned())), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_last_reply_repeats() {
+        let script = Scenario::Turns(2).script("id").unwrap();
+        let tool = Reply::Tool { command: "id".to_owned() };
+        let replies: Vec<_> = (0..4).map(|step| script.reply(step)).collect();
+        let done = Reply::Text(DONE.to_owned());
+        assert_eq!(replies, [tool.clone(), tool, done.clone(), done.clone()]);
+        assert_eq!(Script::default().reply(9), done);
+    }
+}

@@ -1,0 +1,171 @@
+//! The part of Claude Code's command line that the scripted agent takes.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+
+/// What a command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Version,
+    Run(Options),
+}
+
+/// How to run a prompt.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// The prompt, if it is among the arguments.
+    pub prompt: Option<String>,
+    pub model: String,
+    pub format: Format,
+    /// Tool calls run without anybody being asked. There is nobody to ask.
+    pub all_permissions: bool,
+    /// As the init event names it.
+    pub permission_mode: String,
+}
+
+/// What stdout carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// The final text.
+    Text,
+    /// The result event.
+    Json,
+    /// Every event, a line each.
+    StreamJson,
+}
+
+const PERMISSION_MODES: [&str; 6] = ["acceptEdits", "auto", "bypassPermissions", "manual", "dontAsk", "plan"];
+
+/// Reads a command line; an error is what the agent complains about.
+pub(crate) fn parse(args: Vec<OsString>) -> Result<Command, String> {
+    let mut args: VecDeque<String> = args.into_iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let mut options = Options {
+        prompt: None,
+        model: "scripted".to_owned(),
+        format: Format::Text,
+        all_permissions: false,
+        permission_mode: "default".to_owned(),
+    };
+    let (mut print, mut verbose) = (false, false);
+    while let Some(arg) = args.pop_front() {
+        let (flag, inline) = match arg.split_once('=') {
+            Some((flag, value)) if flag.starts_with("--") => (flag.to_owned(), Some(value.to_owned())),
+            _ => (arg, None),
+        };
+        if let Some(value) = &inline
+            && !["--model", "--output-format", "--permission-mode"].contains(&flag.as_str())
+        {
+            return Err(format!("unknown option '{flag}={value}'"));
+        }
+        let mut value =
+            || inline.clone().or_else(|| args.pop_front()).ok_or(format!("option '{flag}' needs a value"));
+        match flag.as_str() {
+            "--version" | "-v" => return Ok(Command::Version),
+            "-p" | "--print" => print = true,
+            "--verbose" => verbose = true,
+            "--dangerously-skip-permissions" => "bypassPermissions".clone_into(&mut options.permission_mode),
+            "--model" => options.model = value()?,
+            "--output-format" => options.format = format(&value()?)?,
+            "--permission-mode" => options.permission_mode = permission_mode(value()?)?,
+            "--" => {
+                for word in args.drain(..) {
+                    take_prompt(&mut options, word)?;
+                }
+            }
+            word if word.starts_with('-') && word.len() > 1 => {
+                return Err(format!("unknown option '{word}'"));
+            }
+            word => take_prompt(&mut options, word.to_owned())?,
+        }
+    }
+    if !print {
+        return Err("the scripted agent has no interactive session; use --print".to_owned());
+    }
+    if options.format == Format::StreamJson && !verbose {
+        return Err("when using --print, --output-format=stream-json requires --verbose".to_owned());
+    }
+    options.all_permissions = options.permission_mode == "bypassPermissions";
+    Ok(Command::Run(options))
+}
+
+fn take_prompt(options: &mut Options, word: String) -> Result<(), String> {
+    if options.prompt.is_some() {
+        return Err("more than one prompt; quote it".to_owned());
+    }
+    options.prompt = Some(word);
+    Ok(())
+}
+
+fn format(value: &str) -> Result<Format, String> {
+    match value {
+        "text" => Ok(Format::Text),
+        "json" => Ok(Format::Json),
+        "stream-json" => Ok(Format::StreamJson),
+        other => Err(format!(
+            "option '--output-format' argument '{other}' is invalid; use text, json or stream-json"
+        )),
+    }
+}
+
+fn permission_mode(value: String) -> Result<String, String> {
+    if PERMISSION_MODES.contains(&value.as_str()) {
+        Ok(value)
+    } else {
+        let choices = PERMISSION_MODES.join(", ");
+        Err(format!("option '--permission-mode' argument '{value}' is invalid; use one of {choices}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &[&str]) -> Result<Command, String> {
+        parse(line.iter().map(OsString::from).collect())
+    }
+
+    fn options(line: &[&str]) -> Options {
+        let Ok(Command::Run(options)) = read(line) else { panic!("{line:?}: {:?}", read(line)) };
+        options
+    }
+
+    #[test]
+    fn the_prompt_is_what_follows_the_dashes() {
+        assert_eq!(options(&["-p", "--", "-x --model"]).prompt.as_deref(), Some("-x --model"));
+        assert_eq!(options(&["-p", "--", "--"]).prompt.as_deref(), Some("--"));
+        assert_eq!(options(&["-p", "a=b"]).prompt.as_deref(), Some("a=b"));
+        assert_eq!(options(&["--print"]).prompt, None);
+        read(&["-p", "one", "two"]).unwrap_err();
+        read(&["-p", "--", "one", "two"]).unwrap_err();
+    }
+
+    #[test]
+    fn flags_are_read_in_both_spellings() {
+        let line =
+            ["-p", "--model=m", "--output-format", "stream-json", "--verbose", "--permission-mode", "plan"];
+        let read = options(&line);
+        assert_eq!((read.model.as_str(), read.format), ("m", Format::StreamJson));
+        assert!(!read.all_permissions);
+        assert!(options(&["-p", "--dangerously-skip-permissions"]).all_permissions);
+        assert!(options(&["-p", "--permission-mode", "bypassPermissions"]).all_permissions);
+        assert_eq!(parse(vec!["--version".into()]), Ok(Command::Version));
+    }
+
+    #[test]
+    fn what_claude_does_not_know_is_refused() {
+        let refused: [&[&str]; 9] = [
+            &["-p", "--prompt-file", "f"],
+            &["-p", "--verbose=1"],
+            &["-p", "-x"],
+            &["-p", "--output-format", "xml"],
+            &["-p", "--output-format", "stream-json"],
+            &["-p", "--permission-mode", "full"],
+            &["-p", "--model"],
+            &["--", "prompt"],
+            &[],
+        ];
+        for line in refused {
+            read(line).unwrap_err();
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The scripted agent: a real program with the headless command line of Claude Code, for machines without any agent.
+//!
+//! It asks the model at `ANTHROPIC_BASE_URL`, which must be on this machine, runs the shell commands that the model
+//! calls for, and prints what Claude Code would print. Flags that it does not know it refuses.
+
+mod args;
+mod client;
+mod output;
+mod tool;
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use amplihack_utils::env::Env;
+use serde_json::{Value, json};
+
+use args::{Command, Options};
+use client::{Client, ModelError};
+use output::Printer;
+
+/// The version that the scripted agent reports: no release of Claude Code has it.
+pub const VERSION: &str = "9.9.9";
+
+/// Most model turns of one prompt; a model that never stops calling tools ends here.
+const MAX_TURNS: usize = 200;
+/// The most that is read as a prompt, as Claude Code takes no more.
+const MAX_STDIN: u64 = 10 << 20;
+
+/// The streams of the process.
+pub struct Streams<'a> {
+    /// Where the prompt is, if it is not among the arguments.
+    pub stdin: &'a mut dyn Read,
+    /// Answers and events.
+    pub stdout: &'a mut dyn Write,
+    /// Complaints.
+    pub stderr: &'a mut dyn Write,
+}
+
+impl std::fmt::Debug for Streams<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Streams")
+    }
+}
+
+/// The name under which this program is the scripted agent.
+pub const PROGRAM: &str = "amplihack-scripted-agent";
+
+/// Runs the scripted agent if the program was started under its name; `None` otherwise.
+///
+/// `args` with the program's name first, as the system gives them.
+pub fn dispatch(args: &[OsString], env: &Env) -> Option<u8> {
+    let (program, args) = args.split_first()?;
+    if Path::new(program).file_name()? != PROGRAM {
+        return None;
+    }
+    let mut streams =
+        Streams { stdin: &mut io::stdin(), stdout: &mut io::stdout(), stderr: &mut io::stderr() };
+    Some(main(args.to_vec(), env, &mut streams))
+}
+
+/// Runs the agent with these arguments, without the program's name, and returns its exit code: 0 or 1.
+///
+/// `env` decides where the model is (`ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`) and becomes the environment of the
+/// tool calls. With the prompt among the arguments stdin is not read.
+pub fn main(args: Vec<OsString>, env: &Env, streams: &mut Streams<'_>) -> u8 {
+    let outcome = match args::parse(args) {
+        Ok(Command::Version) => writeln!(streams.stdout, "{VERSION} (amplihack scripted agent)").map(|()| 0),
+        Ok(Command::Run(options)) => run(&options, env, streams),
+        Err(complaint) => writeln!(streams.stderr, "error: {complaint}").map(|()| 1),
+    };
+    // A closed stdout or stderr leaves nobody to tell.
+    outcome.and_then(|code| streams.stdout.flush().map(|()| code)).unwrap_or(1)
+}
+
+fn run(options: &Options, env: &Env, streams: &mut Streams<'_>) -> io::Result<u8> {
+    let complain =
+        |stderr: &mut dyn Write, complaint: &str| writeln!(stderr, "Error: {complaint}").map(|()| 1);
+    let prompt = match &options.prompt {
+        Some(prompt) => prompt.clone(),
+        None => match read_prompt(streams.stdin)? {
+            Some(prompt) => prompt,
+            None => {
+                return complain(
+                    streams.stderr,
+                    "the prompt on stdin is larger than 10 MiB; make it shorter",
+                );
+            }
+        },
+    };
+    if prompt.trim().is_empty() {
+        let text = "Input must be provided either through stdin or as a prompt argument when using --print";
+        return complain(streams.stderr, text);
+    }
+    let client = match Client::new(env, &options.model) {
+        Ok(client) => client,
+        Err(complaint) => return complain(streams.stderr, &complaint),
+    };
+    let printer = Printer::new(options, streams.stdout);
+    Session { options, env, client, printer, denials: Vec::new() }.converse(&prompt)
+}
+
+/// The prompt on stdin, `None` if it is too long. What is not UTF-8 is replaced, as Claude Code does.
+fn read_prompt(stdin: &mut dyn Read) -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    stdin.take(MAX_STDIN + 1).read_to_end(&mut bytes)?;
+    let fits = bytes.len() as u64 <= MAX_STDIN;
+    Ok(fits.then(|| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// One prompt on its way to a result.
+struct Session<'a> {
+    options: &'a Options,
+    env: &'a Env,
+    client: Client,
+    printer: Printer<'a>,
+    denials: Vec<Value>,
+}
+
+impl Session<'_> {
+    fn converse(mut self, prompt: &str) -> io::Result<u8> {
+        self.printer.init()?;
+        let mut messages = vec![json!({"role": "user", "content": [{"type": "text", "text": prompt}]})];
+        for _ in 0..MAX_TURNS {
+            let message = match self.client.ask(&messages) {
+                Ok(message) => message,
+                Err(error) => return self.failed(&error),
+            };
+            self.printer.assistant(&message)?;
+            let results = self.act(&message);
+            messages.push(json!({"role": "assistant", "content": message["content"]}));
+            if results.is_empty() {
+                self.printer.success(&message, &self.denials)?;
+                return Ok(0);
+            }
+            for result in &results {
+                self.printer.tool_result(result)?;
+            }
+            messages.push(json!({"role": "user", "content": results}));
+        }
+        self.printer.out_of_turns(MAX_TURNS, &self.denials)?;
+        Ok(1)
+    }
+
+    fn failed(mut self, error: &ModelError) -> io::Result<u8> {
+        self.printer.api_error(error.status, &format!("API Error: {error}"), &self.denials)?;
+        Ok(1)
+    }
+
+    /// Runs the tools that a message calls for. A call without permission is answered with a refusal.
+    fn act(&mut self, message: &Value) -> Vec<Value> {
+        let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut results = Vec::new();
+        for call in blocks.iter().filter(|block| block["type"] == "tool_use") {
+            let (content, is_error) = if self.options.all_permissions {
+                tool::run(call["input"]["command"].as_str().unwrap_or_default(), self.env)
+            } else {
+                let denial = json!({"tool_name": call["name"], "tool_use_id": call["id"], "tool_input": call["input"]});
+                self.denials.push(denial);
+                ("This command requires approval".to_owned(), true)
+            };
+            results.push(json!({
+                "tool_use_id": call["id"],
+                "type": "tool_result",
+                "content": content,
+                "is_error": is_error,
+            }));
+        }
+        results
+    }
+}

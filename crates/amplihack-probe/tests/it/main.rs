@@ -1,0 +1,13 @@
+//! The scripted model server, driven by plain requests, by the scripted agent, and by the real agent CLIs.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "clippy's allowance for tests leaves out the functions beside them"
+)]
+
+mod interactive;
+mod real;
+mod scripted;
+mod server;

@@ -1,0 +1,209 @@
+//! What is requested, what is used, what a program supports.
+
+use std::fmt;
+
+use super::{DeliveryWarning, ENV_VAR_NAME};
+use crate::env::Env;
+
+/// How the user wants prompts delivered. A request: what the program does not support is not used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum PromptDelivery {
+    /// The safest channel for the program and the size of the prompt.
+    #[default]
+    Auto,
+    /// One argument.
+    Argv,
+    /// A private file whose path is an argument.
+    Tempfile,
+    /// The child's stdin.
+    Stdin,
+}
+
+/// How a prompt is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DeliveryMode {
+    /// One argument.
+    Argv,
+    /// A private file whose path is an argument.
+    Tempfile,
+    /// The child's stdin.
+    Stdin,
+}
+
+/// The channels by which a program takes a task prompt. Facts about the program, never the user's to set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeliveryCaps {
+    /// It takes the prompt as an argument.
+    pub supports_argv: bool,
+    /// It takes the path of a file with the prompt.
+    pub supports_tempfile: bool,
+    /// It reads the prompt from stdin.
+    pub supports_stdin: bool,
+    /// The flag before that path; with `None` or an empty one the path stands alone.
+    pub tempfile_flag: Option<&'static str>,
+}
+
+impl PromptDelivery {
+    /// The request of this name; case and blanks around it do not matter.
+    pub fn parse(name: &str) -> Option<Self> {
+        let name = name.trim();
+        [Self::Auto, Self::Argv, Self::Tempfile, Self::Stdin]
+            .into_iter()
+            .find(|request| request.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The mode that is asked for by name; `None` for `auto`.
+    pub const fn mode(self) -> Option<DeliveryMode> {
+        match self {
+            Self::Auto => None,
+            Self::Argv => Some(DeliveryMode::Argv),
+            Self::Tempfile => Some(DeliveryMode::Tempfile),
+            Self::Stdin => Some(DeliveryMode::Stdin),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self.mode() {
+            None => "auto",
+            Some(mode) => mode.name(),
+        }
+    }
+}
+
+impl DeliveryMode {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Argv => "argv",
+            Self::Tempfile => "tempfile",
+            Self::Stdin => "stdin",
+        }
+    }
+}
+
+impl fmt::Display for PromptDelivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Display for DeliveryMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl DeliveryCaps {
+    /// Arguments only.
+    pub const fn argv_only() -> Self {
+        Self { supports_argv: true, supports_tempfile: false, supports_stdin: false, tempfile_flag: None }
+    }
+
+    /// Arguments, and files named after `flag`.
+    pub const fn argv_and_tempfile(flag: &'static str) -> Self {
+        Self { supports_tempfile: true, tempfile_flag: Some(flag), ..Self::argv_only() }
+    }
+
+    /// Arguments and stdin.
+    pub const fn argv_and_stdin() -> Self {
+        Self { supports_stdin: true, ..Self::argv_only() }
+    }
+
+    /// Arguments, files named after `flag`, and stdin.
+    pub const fn all_modes(flag: &'static str) -> Self {
+        Self { supports_stdin: true, ..Self::argv_and_tempfile(flag) }
+    }
+
+    /// Whether the program takes prompts by `mode`.
+    pub const fn supports(&self, mode: DeliveryMode) -> bool {
+        match mode {
+            DeliveryMode::Argv => self.supports_argv,
+            DeliveryMode::Tempfile => self.supports_tempfile,
+            DeliveryMode::Stdin => self.supports_stdin,
+        }
+    }
+}
+
+/// The request in this process's environment; a value that is none is logged as a warning and means `auto`.
+pub fn from_env() -> PromptDelivery {
+    let (requested, warning) = from_env_in(&Env::from_process());
+    if let Some(warning) = warning {
+        tracing::warn!("{warning}");
+    }
+    requested
+}
+
+/// The request in `env`, and a warning if its value is unknown or not UTF-8 and therefore means `auto`.
+///
+/// Unset, empty and blank mean `auto` without a warning. The value itself goes to a debug field of the log only.
+pub fn from_env_in(env: &Env) -> (PromptDelivery, Option<DeliveryWarning>) {
+    let Some(value) = env.get(ENV_VAR_NAME) else { return (PromptDelivery::Auto, None) };
+    match value.to_str() {
+        Some(text) if text.trim().is_empty() => (PromptDelivery::Auto, None),
+        Some(text) if let Some(requested) = PromptDelivery::parse(text) => (requested, None),
+        _ => {
+            tracing::debug!(env = ENV_VAR_NAME, ?value, "unknown prompt delivery");
+            (PromptDelivery::Auto, Some(DeliveryWarning::UnknownRequest))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    #[test]
+    fn names_parse_whatever_their_case_and_print_as_documented() {
+        let table = [
+            ("auto", PromptDelivery::Auto, None),
+            ("argv", PromptDelivery::Argv, Some(DeliveryMode::Argv)),
+            ("tempfile", PromptDelivery::Tempfile, Some(DeliveryMode::Tempfile)),
+            ("stdin", PromptDelivery::Stdin, Some(DeliveryMode::Stdin)),
+        ];
+        for (name, request, mode) in table {
+            for spelling in [name.to_owned(), name.to_uppercase(), format!(" \t{name}\n")] {
+                assert_eq!(PromptDelivery::parse(&spelling), Some(request), "{spelling:?}");
+            }
+            assert_eq!(request.to_string(), name);
+            assert_eq!(request.mode(), mode);
+            assert_eq!(mode.map_or("auto".into(), |mode| mode.to_string()), name);
+        }
+        for unknown in ["", " ", "file", "argv,stdin", "std in", "auto\0"] {
+            assert_eq!(PromptDelivery::parse(unknown), None, "{unknown:?}");
+        }
+    }
+
+    #[test]
+    fn the_environment_is_a_request_and_nonsense_is_auto_with_one_warning() {
+        let read = |value: OsString| from_env_in(&Env::empty().with(ENV_VAR_NAME, value));
+        assert_eq!(from_env_in(&Env::empty()), (PromptDelivery::Auto, None));
+        for (value, requested) in [
+            ("", PromptDelivery::Auto),
+            (" \t", PromptDelivery::Auto),
+            ("AUTO", PromptDelivery::Auto),
+            ("Argv", PromptDelivery::Argv),
+            (" tempfile ", PromptDelivery::Tempfile),
+            ("STDIN", PromptDelivery::Stdin),
+        ] {
+            assert_eq!(read(value.into()), (requested, None), "{value:?}");
+        }
+        for value in [OsString::from("pigeon"), OsString::from_vec(b"argv\xff".to_vec())] {
+            assert_eq!(read(value), (PromptDelivery::Auto, Some(DeliveryWarning::UnknownRequest)));
+        }
+    }
+
+    #[test]
+    fn the_constructors_support_what_their_names_say() {
+        let supported = |caps: DeliveryCaps| {
+            [DeliveryMode::Argv, DeliveryMode::Tempfile, DeliveryMode::Stdin].map(|mode| caps.supports(mode))
+        };
+        assert_eq!(supported(DeliveryCaps::argv_only()), [true, false, false]);
+        assert_eq!(supported(DeliveryCaps::argv_and_tempfile("-f")), [true, true, false]);
+        assert_eq!(supported(DeliveryCaps::argv_and_stdin()), [true, false, true]);
+        assert_eq!(supported(DeliveryCaps::all_modes("-f")), [true, true, true]);
+        assert_eq!(DeliveryCaps::argv_and_stdin().tempfile_flag, None);
+        assert_eq!(DeliveryCaps::all_modes("-f").tempfile_flag, Some("-f"));
+    }
+}

@@ -1,0 +1,61 @@
+//! What a delivery did otherwise than requested, in words that are safe for every log.
+
+use std::fmt;
+
+use super::{DeliveryMode, ENV_VAR_NAME, PromptDelivery};
+
+/// Something that a delivery did otherwise than requested. Holds no byte of the prompt and no value of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeliveryWarning {
+    /// The requested mode cannot take this prompt; another one was used.
+    UnsupportedMode {
+        /// What was asked for.
+        requested: PromptDelivery,
+        /// What is used.
+        effective: DeliveryMode,
+    },
+    /// The variable holds no known request; `auto` was used.
+    UnknownRequest,
+    /// NUL bytes were removed from the prompt.
+    NulRemoved {
+        /// How many.
+        count: usize,
+    },
+}
+
+impl fmt::Display for DeliveryWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnsupportedMode { requested, effective } => {
+                write!(f, "requested {requested} is unsupported; degrading to {effective}")
+            }
+            Self::UnknownRequest => {
+                write!(f, "{ENV_VAR_NAME} is none of auto, argv, tempfile, stdin; using auto")
+            }
+            Self::NulRemoved { count: 1 } => f.write_str("1 NUL byte was removed from the prompt"),
+            Self::NulRemoved { count } => write!(f, "{count} NUL bytes were removed from the prompt"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts() {
+        let degraded = DeliveryWarning::UnsupportedMode {
+            requested: PromptDelivery::Tempfile,
+            effective: DeliveryMode::Argv,
+        };
+        assert_eq!(degraded.to_string(), "requested tempfile is unsupported; degrading to argv");
+        assert_eq!(
+            DeliveryWarning::UnknownRequest.to_string(),
+            "AMPLIHACK_PROMPT_DELIVERY is none of auto, argv, tempfile, stdin; using auto"
+        );
+        let removed = |count| DeliveryWarning::NulRemoved { count }.to_string();
+        assert_eq!(removed(1), "1 NUL byte was removed from the prompt");
+        assert_eq!(removed(2), "2 NUL bytes were removed from the prompt");
+    }
+}
