@@ -19,11 +19,11 @@ impl Summary {
     /// nextest closes with `Summary [   1.2s] 12 tests run: 10 passed, 1 failed, 1 timed out, 3 skipped`,
     /// cargo's own runner with `test result: ok. 5 passed; 0 failed; 1 ignored; …`, once for each test program.
     pub(crate) fn read(&mut self, line: &str) {
-        let plain = line.trim_start();
-        let counts = if let Some(result) = plain.strip_prefix("test result: ") {
+        // nextest shows a failed test's own closing line too, indented; only cargo's begins the line.
+        let counts = if let Some(result) = line.strip_prefix("test result: ") {
             result
-        } else if plain.starts_with("Summary [") {
-            plain.split_once(" run: ").map_or("", |(_, counts)| counts)
+        } else if line.trim_start().starts_with("Summary [") {
+            line.split_once(" run: ").map_or("", |(_, counts)| counts)
         } else {
             return;
         };
@@ -85,6 +85,14 @@ mod tests {
 
     #[test]
     fn other_lines_change_nothing() {
-        assert_eq!(read(&["5 passed; 3 failed", "PASS [ 0.1s] 1 failed", ""]), Summary::default());
+        assert_eq!(
+            read(&[
+                "5 passed; 3 failed",
+                "    test result: FAILED. 0 passed; 1 failed",
+                "PASS [ 0.1s] 1 failed",
+                ""
+            ]),
+            Summary::default()
+        );
     }
 }

@@ -14,7 +14,14 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let args: Vec<&String> = args.iter().filter(|arg| *arg != "--long").collect();
 
     // Programs of other crates that a test starts are found beside it; the runner alone would not build them.
-    shell::run(shell::cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
+    let mut build = shell::cargo();
+    build.args(["build", "--quiet", "--bins"]);
+    if names_package(&args) {
+        build.args(["--package", "amplihack-testkit"]);
+    } else {
+        build.arg("--workspace");
+    }
+    shell::run(&mut build)?;
 
     let mut runs = vec![runner(&args)];
     if args.is_empty() {
@@ -54,13 +61,16 @@ fn runner(args: &[&String]) -> Command {
         ui::say("cargo-nextest is not installed; cargo test runs the tests");
         command.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]);
     }
-    let names_package =
-        |arg: &&String| arg.as_str() == "--package" || arg.starts_with("-p") || arg.starts_with("--package=");
-    if !args.iter().any(names_package) {
+    if !names_package(args) {
         command.arg("--workspace");
     }
     command.args(args);
     command
+}
+
+fn names_package(args: &[&String]) -> bool {
+    args.iter()
+        .any(|arg| arg.as_str() == "--package" || arg.starts_with("-p") || arg.starts_with("--package="))
 }
 
 /// Runs a test runner, passes on what it says, and reads its closing lines.
