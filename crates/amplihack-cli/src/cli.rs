@@ -14,7 +14,7 @@ use crate::ui::Format;
 /// process below know which agent is in charge.
 #[derive(Debug, Parser)]
 #[command(name = "amplihack", version, disable_help_subcommand = true, arg_required_else_help = true)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -22,7 +22,7 @@ pub struct Cli {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Launch Claude Code
     Claude(LaunchArgs),
     /// Launch GitHub Copilot CLI
@@ -50,7 +50,7 @@ pub enum Command {
 
 /// Options of every launch.
 #[derive(Debug, Args)]
-pub struct LaunchArgs {
+pub(crate) struct LaunchArgs {
     /// The task prompt, as one word
     #[arg(value_name = "PROMPT")]
     pub word: Option<OsString>,
@@ -103,7 +103,7 @@ pub struct LaunchArgs {
 
 /// A permission level.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Level {
+pub(crate) enum Level {
     /// Ask before anything that changes something
     Ask,
     /// Edit files freely, ask for the rest
@@ -124,7 +124,7 @@ impl From<Level> for Permissions {
 
 /// Options of `which`.
 #[derive(Debug, Args)]
-pub struct WhichArgs {
+pub(crate) struct WhichArgs {
     /// Print an object that also says where the answer comes from
     #[arg(long)]
     pub json: bool,
@@ -132,7 +132,7 @@ pub struct WhichArgs {
 
 /// Options of `doctor`.
 #[derive(Debug, Args)]
-pub struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     /// Print an object
     #[arg(long)]
     pub json: bool,
@@ -143,7 +143,7 @@ pub struct DoctorArgs {
 
 /// Options of `demo`.
 #[derive(Debug, Args)]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// Use the built-in scripted agent even where real agents are installed
     #[arg(long)]
     pub scripted: bool,
@@ -151,7 +151,7 @@ pub struct DemoArgs {
 
 /// Commands about the configuration.
 #[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
+pub(crate) enum ConfigCommand {
     /// Print every value
     Show {
         /// Print also where each value comes from
@@ -171,7 +171,7 @@ pub enum ConfigCommand {
 
 /// Options of `completions`.
 #[derive(Debug, Args)]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     /// The shell
     pub shell: clap_complete::Shell,
 }
@@ -183,7 +183,7 @@ fn agent(name: &str) -> Result<AgentBinary, String> {
 
 impl Cli {
     /// How this command shows its errors.
-    pub fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> Format {
         let json = match &self.command {
             Command::Which(args) => args.json,
             Command::Doctor(args) => args.json,

@@ -15,7 +15,7 @@ const MAX_PROMPT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What the command line and stdin say together.
 #[derive(Debug)]
-pub struct Gathered {
+pub(crate) struct Gathered {
     /// The prompt.
     pub prompt: Option<String>,
     /// The run mode.
@@ -30,7 +30,7 @@ pub struct Gathered {
 
 /// Which of the standard streams are terminals.
 #[derive(Debug, Clone, Copy)]
-pub struct Terminals {
+pub(crate) struct Terminals {
     /// Standard input.
     pub stdin: bool,
     /// Standard output.
@@ -39,13 +39,17 @@ pub struct Terminals {
 
 impl Terminals {
     /// As this process was started.
-    pub fn of_this_process() -> Self {
+    pub(crate) fn of_this_process() -> Self {
         Self { stdin: std::io::stdin().is_terminal(), stdout: std::io::stdout().is_terminal() }
     }
 }
 
 /// Finds the prompt and the run mode of a launch; reads the prompt file or stdin where that is the prompt.
-pub fn gather(agent: AgentBinary, args: &LaunchArgs, terminals: Terminals) -> Result<Gathered, Failure> {
+pub(crate) fn gather(
+    agent: AgentBinary,
+    args: &LaunchArgs,
+    terminals: Terminals,
+) -> Result<Gathered, Failure> {
     let words = args.args.clone();
     let passthrough_mode = if terminals.stdin { RunMode::Interactive } else { RunMode::Headless };
     if args.raw {
@@ -87,7 +91,9 @@ fn finish(
 ) -> Result<Gathered, Failure> {
     let mut prompt = match (own, found.prompt) {
         (Some(own), _) => Some(own),
-        (None, Some(Found::Word(word))) => Some(Prompt { text: utf8(word, "the prompt")?, from_stdin: false }),
+        (None, Some(Found::Word(word))) => {
+            Some(Prompt { text: utf8(word, "the prompt")?, from_stdin: false })
+        }
         (None, Some(Found::Stdin)) => Some(Prompt { text: stdin()?, from_stdin: true }),
         (None, None) if !terminals.stdin => Some(Prompt { text: stdin()?, from_stdin: true }),
         (None, None) => None,
@@ -137,13 +143,15 @@ fn stdin() -> Result<String, Failure> {
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::system("stdin", &error))?;
     if bytes.len() as u64 > MAX_PROMPT_BYTES {
-        return Err(Failure::input(format!("stdin holds more than {MAX_PROMPT_BYTES} bytes, too much for a prompt")));
+        return Err(Failure::input(format!(
+            "stdin holds more than {MAX_PROMPT_BYTES} bytes, too much for a prompt"
+        )));
     }
     utf8_bytes(bytes, "stdin")
 }
 
 /// `word` as text.
-pub fn utf8(word: OsString, what: &str) -> Result<String, Failure> {
+pub(crate) fn utf8(word: OsString, what: &str) -> Result<String, Failure> {
     utf8_bytes(word.into_encoded_bytes(), what)
 }
 

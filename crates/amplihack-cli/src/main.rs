@@ -24,7 +24,9 @@ fn main() -> ExitCode {
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
             return match error.print() {
                 Ok(()) => ExitCode::from(code),
-                Err(failed) => ExitCode::from(ui::Failure::system("stdout could not be written", &failed).show(ui::Format::Text)),
+                Err(failed) => ExitCode::from(
+                    ui::Failure::system("stdout could not be written", &failed).show(ui::Format::Text),
+                ),
             };
         }
     };

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use amplihack_utils::error::{Explain, ExitKind};
+use amplihack_utils::error::{ExitKind, Explain};
 use serde_json::json;
 
 /// How errors are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// `error: …`, then `hint: …`, on stderr.
     Text,
     /// One JSON object on stdout.
@@ -16,7 +16,7 @@ pub enum Format {
 
 /// Anything that ends a command, flattened to what is shown of it.
 #[derive(Debug)]
-pub struct Failure {
+pub(crate) struct Failure {
     kind: &'static str,
     message: String,
     hint: Option<String>,
@@ -31,22 +31,22 @@ impl<E: Explain> From<E> for Failure {
 
 impl Failure {
     /// A command line that cannot be read.
-    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { kind: "usage", message: message.into(), hint: Some(hint.into()), exit: ExitKind::Usage }
     }
 
     /// Input that cannot be read.
-    pub fn input(message: impl Into<String>) -> Self {
+    pub(crate) fn input(message: impl Into<String>) -> Self {
         Self { kind: "input", message: message.into(), hint: None, exit: ExitKind::Failed }
     }
 
     /// A failure of the machine: a file, a pipe, a runtime.
-    pub fn system(what: &str, error: &io::Error) -> Self {
+    pub(crate) fn system(what: &str, error: &io::Error) -> Self {
         Self { kind: "system", message: format!("{what}: {error}"), hint: None, exit: ExitKind::Failed }
     }
 
     /// Shows the failure and returns the exit code.
-    pub fn show(&self, format: Format) -> u8 {
+    pub(crate) fn show(&self, format: Format) -> u8 {
         match format {
             Format::Text => {
                 note("error", &self.message);
@@ -55,7 +55,8 @@ impl Failure {
                 }
             }
             Format::Json => {
-                let error = json!({ "kind": self.kind, "message": self.message, "hint": self.hint, "context": {} });
+                let error =
+                    json!({ "kind": self.kind, "message": self.message, "hint": self.hint, "context": {} });
                 if let Err(failure) = data(&format!("{}\n", json!({ "error": error }))) {
                     note("error", &failure.message);
                 }
@@ -66,13 +67,13 @@ impl Failure {
 }
 
 /// One line for a person: `label: text`.
-pub fn note(label: &str, text: impl std::fmt::Display) {
+pub(crate) fn note(label: &str, text: impl std::fmt::Display) {
     // A closed stderr must not end the run.
     let _ = writeln!(io::stderr().lock(), "{label}: {text}");
 }
 
 /// Writes `text` to stdout, whole, or says that stdout took it not.
-pub fn data(text: &str) -> Result<(), Failure> {
+pub(crate) fn data(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())

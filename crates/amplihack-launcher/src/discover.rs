@@ -46,7 +46,8 @@ fn cached_version(installed: &Installed, env: &Env) -> Option<semver::Version> {
     if let Some(known) = cache.get(&installed.path) {
         return Some(known);
     }
-    let mut command = amplihack_agent::command::passthrough(installed, &["--version".into()], std::path::Path::new("/"));
+    let mut command =
+        amplihack_agent::command::passthrough(installed, &["--version".into()], std::path::Path::new("/"));
     command.env_clear().envs(env.iter());
     let output = match probe(command, PROBE_DEADLINE) {
         Ok(output) => output,

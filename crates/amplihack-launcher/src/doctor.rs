@@ -91,7 +91,8 @@ pub struct Tool {
 pub fn examine(env: &Env, config: &Config, cwd: &Path) -> Report {
     let requested = requested(config);
     let mut broken = Vec::new();
-    let agents = AgentBinary::ALL.into_iter().map(|agent| agent_report(agent, env, config, &mut broken)).collect();
+    let agents =
+        AgentBinary::ALL.into_iter().map(|agent| agent_report(agent, env, config, &mut broken)).collect();
     if env.amplihack_home().is_none() {
         broken.push("neither AMPLIHACK_HOME nor HOME is an absolute path; set one".to_owned());
     }

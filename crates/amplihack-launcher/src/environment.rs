@@ -36,7 +36,9 @@ pub(crate) fn depth(env: &Env, limit: u64) -> Result<u64, LaunchError> {
         None => 0,
         Some(value) if value.is_empty() => 0,
         // A guard that cannot count does not wave through.
-        Some(value) => value.to_str().and_then(|text| text.trim().parse().ok()).ok_or(LaunchError::DepthUnknown)?,
+        Some(value) => {
+            value.to_str().and_then(|text| text.trim().parse().ok()).ok_or(LaunchError::DepthUnknown)?
+        }
     };
     let depth = u64::saturating_add(above, 1);
     if depth > limit { Err(LaunchError::TooDeep { depth, limit }) } else { Ok(depth) }
@@ -51,7 +53,8 @@ pub(crate) fn changes(agent: AgentBinary, session: &SessionId, depth: u64, env: 
         Change::set(DEPTH, depth.to_string()),
         Change::set("AMPLIHACK_VERSION", env!("CARGO_PKG_VERSION")),
     ];
-    let scrubbed = env.iter().filter(|(name, _)| name.to_str().is_some_and(|name| profile(agent).scrubs(name)));
+    let scrubbed =
+        env.iter().filter(|(name, _)| name.to_str().is_some_and(|name| profile(agent).scrubs(name)));
     changes.extend(scrubbed.map(|(name, _)| Change { name: name.to_owned(), value: None }));
     changes.extend(withheld(agent, env));
     changes
@@ -60,7 +63,8 @@ pub(crate) fn changes(agent: AgentBinary, session: &SessionId, depth: u64, env: 
 /// Variables that a host above hid from its tools though a nested `agent` needs them, from the environment of the
 /// launcher that started that host: it is the user's own process, alive, and nothing is stored on the way.
 fn withheld(agent: AgentBinary, env: &Env) -> Vec<Change> {
-    let wanted: Vec<&str> = profile(agent).withheld.iter().copied().filter(|name| env.get(name).is_none()).collect();
+    let wanted: Vec<&str> =
+        profile(agent).withheld.iter().copied().filter(|name| env.get(name).is_none()).collect();
     if wanted.is_empty() {
         return Vec::new();
     }
@@ -75,10 +79,8 @@ fn withheld(agent: AgentBinary, env: &Env) -> Vec<Change> {
             break;
         }
         let Some(above) = environment_of(context.pid) else { break };
-        let found: Vec<Change> = wanted
-            .iter()
-            .filter_map(|name| above.get(name).map(|value| Change::set(name, value)))
-            .collect();
+        let found: Vec<Change> =
+            wanted.iter().filter_map(|name| above.get(name).map(|value| Change::set(name, value))).collect();
         if context.agent == agent && !found.is_empty() {
             return found;
         }

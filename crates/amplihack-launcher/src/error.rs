@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use amplihack_agent::DeliveryError;
 use amplihack_agent::lookup::LookupError;
 use amplihack_session::RunError;
-use amplihack_utils::error::{Explain, ExitKind};
+use amplihack_utils::error::{ExitKind, Explain};
 
 /// A launch that was refused or failed. Nothing of it is left running.
 #[derive(Debug, thiserror::Error)]
@@ -82,13 +82,14 @@ impl Explain for LaunchError {
             Self::Lookup(error) => error.hint(),
             Self::Delivery(error) => error.hint(),
             Self::Run(error) => error.hint(),
-            Self::TooDeep { .. } => {
-                Some("an agent that starts agents may be in a loop; raise AMPLIHACK_MAX_DEPTH if it is not".to_owned())
-            }
+            Self::TooDeep { .. } => Some(
+                "an agent that starts agents may be in a loop; raise AMPLIHACK_MAX_DEPTH if it is not"
+                    .to_owned(),
+            ),
             Self::DepthUnknown => Some("unset AMPLIHACK_SESSION_DEPTH outside a launch".to_owned()),
-            Self::ExecTooLarge { largest, .. } => {
-                Some(format!("the largest variable is {largest}; unset it, or raise the stack limit (ulimit -s)"))
-            }
+            Self::ExecTooLarge { largest, .. } => Some(format!(
+                "the largest variable is {largest}; unset it, or raise the stack limit (ulimit -s)"
+            )),
             Self::Directory { .. } => Some("check that it exists and may be entered".to_owned()),
             Self::SessionId(_) => None,
         }

@@ -1,9 +1,9 @@
 //! The flag matrix under the path that callers know; the rows stand in `amplihack-agent`, a folder an agent.
 
+use amplihack_agent::Installed;
 pub use amplihack_agent::matrix::{ArgShape, Capability, Evidence, Limit, Row, RunMode};
 pub use amplihack_agent::profile::{Profile, profile};
 pub use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_agent::Installed;
 use amplihack_utils::prompt_delivery::DeliveryCaps;
 
 /// The prompt channels of `agent` in headless runs, at the newest version that was proved.

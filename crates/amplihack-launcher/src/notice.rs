@@ -40,7 +40,10 @@ impl fmt::Display for Notice {
                     Some(version) => write!(f, "{agent} {version} is not a version")?,
                     None => write!(f, "the version of {agent} is not known, so it is not one")?,
                 }
-                write!(f, " at which a prompt by {channel} was proved; `amplihack doctor --prove {agent}` proves it here")
+                write!(
+                    f,
+                    " at which a prompt by {channel} was proved; `amplihack doctor --prove {agent}` proves it here"
+                )
             }
             Self::Context(error) => {
                 write!(f, "descendants can learn the agent only from their environment: {error}")

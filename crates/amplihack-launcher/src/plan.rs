@@ -182,8 +182,7 @@ fn apply(env: &Env, changes: &[Change]) -> Env {
 /// Arguments and environment share one budget; the kernel's answer to more is an `E2BIG` that names nothing.
 fn fits(command: &Command, env: &Env) -> Result<(), LaunchError> {
     let limits = sys::arg_limits();
-    let args = std::iter::once(command.get_program()).chain(command.get_args());
-    let size = sys::exec_cost(args, env.iter());
+    let size = sys::exec_cost(command.get_program(), command.get_args(), env.iter());
     let length = |(name, value): &(&OsStr, &OsStr)| name.len() + value.len() + 1;
     let largest = env.iter().max_by_key(length);
     let too_long = largest.is_some_and(|entry| length(&entry) as u64 > limits.one_string);

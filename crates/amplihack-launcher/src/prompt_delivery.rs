@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+pub use amplihack_agent::DeliveryError;
 pub use amplihack_agent::command::DeliveredCommand;
-pub use amplihack_agent::error::DeliveryError;
 use amplihack_agent::{AgentCommand, Installed, Options, RunMode};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::PromptDelivery;

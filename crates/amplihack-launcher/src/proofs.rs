@@ -47,7 +47,9 @@ fn path(home: &Path, agent: AgentBinary, version: &semver::Version) -> PathBuf {
 pub fn read(env: &Env, installed: &Installed) -> LocalProofs {
     let mut proofs = LocalProofs::default();
     for channel in load(env, installed).map(|proof| proof.delivery).unwrap_or_default() {
-        let Some(mode) = PromptDelivery::parse(&channel.channel).and_then(PromptDelivery::mode) else { continue };
+        let Some(mode) = PromptDelivery::parse(&channel.channel).and_then(PromptDelivery::mode) else {
+            continue;
+        };
         let list: &mut Vec<DeliveryMode> =
             if channel.arrived { &mut proofs.proved } else { &mut proofs.refuted };
         list.push(mode);
@@ -65,7 +67,8 @@ pub fn load(env: &Env, installed: &Installed) -> Option<Proof> {
 /// Keeps `proof` for `installed`; returns the file.
 pub fn store(env: &Env, installed: &Installed, proof: &Proof) -> std::io::Result<PathBuf> {
     let missing = |what| std::io::Error::new(std::io::ErrorKind::NotFound, what);
-    let home = env.amplihack_home().ok_or_else(|| missing("neither AMPLIHACK_HOME nor HOME is an absolute path"))?;
+    let home =
+        env.amplihack_home().ok_or_else(|| missing("neither AMPLIHACK_HOME nor HOME is an absolute path"))?;
     let version = installed.version.as_ref().ok_or_else(|| missing("the agent's version is not known"))?;
     let path = path(&home, installed.agent, version);
     create_private_dir(path.parent().unwrap_or(&home))?;

@@ -47,7 +47,8 @@ impl Cache {
 
     /// Remembers `version`. Two launches that write at once lose one entry, and ask once more.
     pub(crate) fn put(&mut self, path: &Path, version: &Version) {
-        let (Some(file), Some(name), Some((size, mtime_ns))) = (&self.file, path.to_str(), state(path)) else {
+        let (Some(file), Some(name), Some((size, mtime_ns))) = (&self.file, path.to_str(), state(path))
+        else {
             return;
         };
         self.known.insert(name.to_owned(), Known { size, mtime_ns, version: version.to_string() });

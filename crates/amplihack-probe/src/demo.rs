@@ -102,7 +102,12 @@ pub fn title(installed: &Installed) -> String {
 }
 
 /// Runs one agent: a long prompt in, a question to a descendant, a harmless tool call.
-pub fn show(bench: &mut Bench, runtime: &Runtime, server: &ModelServer, installed: &Installed) -> Result<Shown, DriveError> {
+pub fn show(
+    bench: &mut Bench,
+    runtime: &Runtime,
+    server: &ModelServer,
+    installed: &Installed,
+) -> Result<Shown, DriveError> {
     let exe = std::env::current_exe().map_err(DriveError::io("this program does not know where it is"))?;
     let run = format!("demo-{}", installed.agent);
     // The descendant has no environment at all: only the repository can tell it who is in charge.
@@ -112,8 +117,13 @@ pub fn show(bench: &mut Bench, runtime: &Runtime, server: &ModelServer, installe
         Script::new([Reply::Tool { command }, Reply::Text("The tool call ran and I am done.".to_owned())]),
     );
     let prompt = hostile_prompt(PROMPT_BYTES);
-    let job =
-        Job { installed, scenario: Scenario::Script, run: &run, prompt: &prompt, requested: PromptDelivery::Auto };
+    let job = Job {
+        installed,
+        scenario: Scenario::Script,
+        run: &run,
+        prompt: &prompt,
+        requested: PromptDelivery::Auto,
+    };
     let driven = bench.drive(runtime, server, job)?;
     Ok(seen(installed, &driven))
 }

@@ -10,7 +10,7 @@ use amplihack_launcher::{Hosting, LaunchError, LaunchRequest, Notice, Streams, T
 use amplihack_session::{Deadlines, Outcome, Output};
 use amplihack_utils::config::{Config, ConfigError};
 use amplihack_utils::env::Env;
-use amplihack_utils::error::{Explain, ExitKind};
+use amplihack_utils::error::{ExitKind, Explain};
 use amplihack_utils::fs::create_private_dir;
 use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
 use tokio::runtime::Runtime;
@@ -130,7 +130,12 @@ impl Bench {
     /// Runs `job` against `server` to its end.
     ///
     /// The agent gets an environment built from nothing: PATH, a home of its own, dummy keys, the server's address.
-    pub fn drive(&mut self, runtime: &Runtime, server: &ModelServer, job: Job<'_>) -> Result<Driven, DriveError> {
+    pub fn drive(
+        &mut self,
+        runtime: &Runtime,
+        server: &ModelServer,
+        job: Job<'_>,
+    ) -> Result<Driven, DriveError> {
         self.count += 1;
         let root = self.path().join(format!("run-{}", self.count));
         let (home, work, cache) = (root.join("home"), root.join("work"), self.path().join("cache"));
@@ -143,13 +148,14 @@ impl Bench {
             &home,
             loopback::Options { cache: Some(&cache), workspace: Some(&work) },
         )?;
-        let env: Env = [("PATH", self.path.as_os_str()), ("LANG", "C.UTF-8".as_ref()), ("TERM", "dumb".as_ref())]
-            .into_iter()
-            .map(|(name, value)| (OsString::from(name), value.to_owned()))
-            .chain(settings.env)
-            .collect();
+        let env: Env =
+            [("PATH", self.path.as_os_str()), ("LANG", "C.UTF-8".as_ref()), ("TERM", "dumb".as_ref())]
+                .into_iter()
+                .map(|(name, value)| (OsString::from(name), value.to_owned()))
+                .chain(settings.env)
+                .collect();
         let started = Instant::now();
-        let config = Config::load_with(Path::new("/dev/null"), &env, &work, &[])?;
+        let config = Config::load_with(&root.join("no-system-file.toml"), &env, &work, &[])?;
         let request = LaunchRequest {
             agent: job.installed.agent,
             installed: Some(job.installed.clone()),

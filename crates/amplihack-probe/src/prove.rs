@@ -7,7 +7,7 @@ use amplihack_launcher::discover::{Versions, discover};
 use amplihack_launcher::proofs::{self, ChannelProof, Proof};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
-use amplihack_utils::error::{Explain, ExitKind};
+use amplihack_utils::error::{ExitKind, Explain};
 use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
 use tokio::runtime::Runtime;
 
@@ -117,7 +117,11 @@ pub fn verdict(driven: &Driven) -> (bool, String) {
         Delivery::Exact => (true, "arrived byte for byte".to_owned()),
         Delivery::Contained { role, before, after } if role == "user" => (
             true,
-            format!("arrived byte for byte; the agent put {} bytes before and {} behind it", before.len(), after.len()),
+            format!(
+                "arrived byte for byte; the agent put {} bytes before and {} behind it",
+                before.len(),
+                after.len()
+            ),
         ),
         Delivery::Contained { role, .. } => (false, format!("arrived in the role {role}")),
         Delivery::TrimmedEnd { .. } => (false, "arrived without the blanks at its end".to_owned()),

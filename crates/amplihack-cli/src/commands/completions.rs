@@ -6,7 +6,7 @@ use crate::cli::{Cli, CompletionsArgs};
 use crate::ui::{self, Failure};
 
 /// Prints the completion script of a shell.
-pub fn run(args: &CompletionsArgs) -> Result<u8, Failure> {
+pub(crate) fn run(args: &CompletionsArgs) -> Result<u8, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "amplihack", &mut script);
     ui::data(&String::from_utf8_lossy(&script))?;

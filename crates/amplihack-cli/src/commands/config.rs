@@ -11,7 +11,7 @@ use crate::commands::current_dir;
 use crate::ui::{self, Failure};
 
 /// Shows the configuration, or trusts a repository.
-pub fn run(command: ConfigCommand, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run(command: ConfigCommand, env: &Env) -> Result<u8, Failure> {
     match command {
         ConfigCommand::Show { origin, json } => show(env, origin, json),
         ConfigCommand::Trust { dir } => {
@@ -54,7 +54,7 @@ fn show(env: &Env, origin: bool, as_json: bool) -> Result<u8, Failure> {
 }
 
 /// What has no effect although someone wrote it.
-pub fn show_warnings(config: &Config) {
+pub(crate) fn show_warnings(config: &Config) {
     for warning in &config.warnings {
         ui::note("warning", warning);
     }

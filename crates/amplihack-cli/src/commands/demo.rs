@@ -12,12 +12,13 @@ use crate::commands::{current_dir, runtime};
 use crate::ui::{self, Failure};
 
 /// Shows the main job on every agent found and ends in a table; 1 if anything did not hold.
-pub fn run(args: &DemoArgs, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run(args: &DemoArgs, env: &Env) -> Result<u8, Failure> {
     let config = Config::load(env, &current_dir()?, &[])?;
     let runtime = runtime()?;
-    let server = runtime
-        .block_on(ModelServer::start())
-        .map_err(|source| DriveError::Io { what: "the loopback model server could not be started", source })?;
+    let server = runtime.block_on(ModelServer::start()).map_err(|source| DriveError::Io {
+        what: "the loopback model server could not be started",
+        source,
+    })?;
     let mut bench = Bench::new(env.get("PATH"))?;
     let agents = demo::agents(env, &config, &bench, args.scripted)?;
     ui::data(&format!(
@@ -25,7 +26,9 @@ pub fn run(args: &DemoArgs, env: &Env) -> Result<u8, Failure> {
         server.address()
     ))?;
     if agents.iter().all(demo::is_scripted) {
-        ui::data("No agent that can be driven without an account is used; the built-in scripted agent stands in.\n")?;
+        ui::data(
+            "No agent that can be driven without an account is used; the built-in scripted agent stands in.\n",
+        )?;
     }
     let mut rows = Vec::new();
     for installed in &agents {
@@ -61,7 +64,7 @@ fn steps(shown: &Shown) -> String {
 
 fn table(rows: &[Shown]) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_FULL_CONDENSED);
+    table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(["agent", "version", "prompt", "descendants see", "tool call", "exit", "verdict"]);
     for row in rows {
         table.add_row([

@@ -14,7 +14,7 @@ use crate::commands::{current_dir, runtime};
 use crate::ui::{self, Failure};
 
 /// Prints the report; 1 if something is broken. With `--prove` drives the installed agents first.
-pub fn run(args: &DoctorArgs, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run(args: &DoctorArgs, env: &Env) -> Result<u8, Failure> {
     let cwd = current_dir()?;
     let config = Config::load(env, &cwd, &[])?;
     super::config::show_warnings(&config);

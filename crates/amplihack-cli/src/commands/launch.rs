@@ -15,7 +15,7 @@ use crate::ui::{self, Failure};
 mod dry_run;
 
 /// Launches `agent`, or the agent in charge, and returns its exit code.
-pub fn run(agent: Option<AgentBinary>, args: LaunchArgs, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run(agent: Option<AgentBinary>, args: LaunchArgs, env: &Env) -> Result<u8, Failure> {
     let cwd = current_dir()?;
     let config = Config::load(env, &cwd, &[])?;
     super::config::show_warnings(&config);

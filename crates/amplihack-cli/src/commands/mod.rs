@@ -14,7 +14,7 @@ use crate::cli::{Cli, Command};
 use crate::ui::Failure;
 
 /// Runs the command and returns the exit code.
-pub fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
     match cli.command {
         Command::Claude(args) => launch::run(Some(AgentBinary::Claude), args, env),
         Command::Copilot(args) => launch::run(Some(AgentBinary::Copilot), args, env),

@@ -9,7 +9,7 @@ use crate::commands::current_dir;
 use crate::ui::{self, Failure};
 
 /// Prints the agent that is in charge of the current directory. Reads only.
-pub fn run(args: &WhichArgs, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run(args: &WhichArgs, env: &Env) -> Result<u8, Failure> {
     let resolved = resolve_in(&current_dir()?, env, &System::new(env), jiff::Timestamp::now());
     if args.json {
         let answer = json!({

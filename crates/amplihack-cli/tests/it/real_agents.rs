@@ -94,8 +94,10 @@ fn options_work(agent: AgentBinary, options: &[&[&str]]) {
             let body = format!("{:?}", last.body);
             match option[0] {
                 "--model" => assert!(body.contains("fake-model-two"), "{agent}: {body:.2000}"),
-                "--append-system-prompt" => assert!(body.contains("be kind to \\\"quotes\\\"")
-                    || body.contains("be kind to \\\\\\\"quotes"), "{agent}"),
+                "--append-system-prompt" => assert!(
+                    body.contains("be kind to \\\"quotes\\\"") || body.contains("be kind to \\\\\\\"quotes"),
+                    "{agent}"
+                ),
                 "--continue" => {
                     let said: Vec<String> = last.said().into_iter().map(|said| said.text).collect();
                     let first = said.iter().filter(|text| text.contains("first words")).count();
@@ -175,7 +177,10 @@ fn claude_takes_a_prompt_in_a_terminal() {
         std::thread::sleep(Duration::from_millis(500));
         tmux.send_keys("c", &["Enter"]);
         let screen = tmux.wait_for("c", "exit=0", Duration::from_secs(30));
-        assert!(screen.contains(" echo ") || tmux.wait_for("c", " echo ", Duration::from_secs(5)).contains(" echo "));
+        assert!(
+            screen.contains(" echo ")
+                || tmux.wait_for("c", " echo ", Duration::from_secs(5)).contains(" echo ")
+        );
     });
 }
 

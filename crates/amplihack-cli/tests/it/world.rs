@@ -9,27 +9,27 @@ use amplihack_probe::model::{ModelServer, Scenario, Script};
 use amplihack_testkit::{NetNs, Output, Run, Sandbox, real};
 
 /// The binary under test.
-pub fn amplihack() -> &'static Path {
+pub(crate) fn amplihack() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_amplihack"))
 }
 
 /// `amplihack` with `args` in `sandbox`, stdin `/dev/null`.
-pub fn run(sandbox: &Sandbox, args: &[&str]) -> Output {
+pub(crate) fn run(sandbox: &Sandbox, args: &[&str]) -> Output {
     sandbox.run(amplihack(), args)
 }
 
 /// `amplihack` with `args` in `sandbox`, to be given a stdin or a signal.
-pub fn prepare(sandbox: &Sandbox, args: &[&str]) -> Run {
+pub(crate) fn prepare(sandbox: &Sandbox, args: &[&str]) -> Run {
     Run::new(sandbox.command(amplihack())).args(args)
 }
 
 /// The pinned real CLI of `agent`; `None` after a loud line if it is not installed.
-pub fn real(agent: AgentBinary) -> Option<PathBuf> {
+pub(crate) fn real(agent: AgentBinary) -> Option<PathBuf> {
     real::real_agent(agent.name())
 }
 
 /// A sandboxed repository, a network without an outside, and a scripted model in it.
-pub struct World {
+pub(crate) struct World {
     pub sandbox: Sandbox,
     pub server: ModelServer,
     // Keeps the server running.
@@ -40,10 +40,11 @@ impl World {
     /// Runs `test` in a new world for `agent`; does nothing if the agent is not installed.
     ///
     /// The model plays `script`. The sandbox's environment points the agent at it, and amplihack at the agent.
-    pub fn with(agent: AgentBinary, script: Script, test: impl FnOnce(&mut World) + Send) {
+    pub(crate) fn with(agent: AgentBinary, script: Script, test: impl FnOnce(&mut World) + Send) {
         let Some(program) = real(agent) else { return };
         let inside = || {
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+            let runtime =
+                tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
             let server = runtime.block_on(ModelServer::start()).unwrap();
             server.script("run", script);
             let mut sandbox = Sandbox::repository();
@@ -63,12 +64,12 @@ impl World {
     }
 
     /// Runs `amplihack` with `args` and no stdin.
-    pub fn run(&self, args: &[&str]) -> Output {
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
         Run::new(self.command(args)).output()
     }
 
     /// `amplihack` with `args`, inside this world.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.sandbox.command(amplihack());
         command.args(args);
         command

@@ -8,7 +8,7 @@ use amplihack_launcher::Plan;
 use amplihack_utils::secret::is_secret_name;
 
 /// `plan` in words, one fact a line.
-pub fn render(plan: &Plan) -> String {
+pub(crate) fn render(plan: &Plan) -> String {
     let mut out = String::new();
     let version = plan.installed.version.as_ref().map_or("version unknown".to_owned(), ToString::to_string);
     let _ = writeln!(out, "agent: {} ({version})", plan.installed.agent);
