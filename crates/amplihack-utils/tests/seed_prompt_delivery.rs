@@ -234,9 +234,9 @@ mod regression_contract {
     #[test]
     fn tempfile_lifetime() {
         let prompt = long_prompt();
-        let mut cmd = Command::new("sh");
+        let mut cmd = Command::new("timeout");
         // Reads the file first at once, then again when it is told to, just before it ends.
-        cmd.args(["-c", r#"cat "$1"; echo; read -r go; cat "$1""#, "sh"]);
+        cmd.args(["20", "sh", "-c", r#"cat "$1"; echo; read -r go; cat "$1""#, "sh"]);
         cmd.stdin(Stdio::piped()).stdout(Stdio::piped());
         let handle = deliver(&mut cmd, &prompt, PromptDelivery::Tempfile, &caps(false, true, false)).unwrap();
         let path = handle.tempfile_path().unwrap().to_owned();
