@@ -161,6 +161,11 @@ impl AgentCommand<'_> {
         if let Ok(row) = self.installed.can(Capability::Prompt(DeliveryMode::Argv), self.mode) {
             caps.supports_argv = prompt.len() + overhead(row.shape) <= MAX_ARG_BYTES;
         }
+        // `codex exec -- -` reads stdin, although `--` ends the options.
+        let reserved = profile(self.installed.agent).grammar.stdin_word;
+        if self.mode == RunMode::Headless && reserved == Some(prompt) {
+            caps.supports_argv = false;
+        }
         if let Ok(row) = self.installed.can(Capability::Prompt(DeliveryMode::Stdin), self.mode) {
             caps.supports_stdin &= row.limit.holds(prompt);
         }

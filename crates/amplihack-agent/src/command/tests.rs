@@ -122,6 +122,19 @@ fn the_flag_counts_towards_the_limit_of_one_argument() {
     assert_eq!(delivered.warnings.len(), 1);
 }
 
+/// `codex exec -- -` waits for stdin, as the real CLI showed.
+#[test]
+fn a_prompt_that_is_the_stdin_word_goes_by_stdin() {
+    for requested in [PromptDelivery::Auto, PromptDelivery::Argv] {
+        let delivered = headless(AgentBinary::Codex, "-", requested).unwrap();
+        assert_eq!(delivered.stdin_payload.as_deref(), Some(&b"-"[..]));
+    }
+    assert_eq!(
+        headless(AgentBinary::Claude, "-", PromptDelivery::Auto).unwrap().selected_mode,
+        DeliveryMode::Argv
+    );
+}
+
 #[test]
 fn codex_counts_characters() {
     let fits = "漢".repeat(1_048_576);
