@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read};
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -60,14 +61,33 @@ pub fn process_alive(pid: u32, start_time: u64) -> bool {
 
 /// Whether the environment that the process `pid` was started with holds `entry` (`NAME=VALUE`).
 ///
-/// False for processes whose environment this user may not read.
+/// False for processes whose environment this user may not read. A process that is just being exec'd has no environment
+/// for a moment; that moment is waited for, at most two milliseconds.
 pub fn environ_has(pid: u32, entry: &[u8]) -> bool {
     /// More than the kernel lets through an exec.
     const LIMIT: u64 = 8 << 20;
-    let mut bytes = Vec::new();
-    let read = fs::File::open(format!("/proc/{pid}/environ"))
-        .and_then(|file| file.take(LIMIT).read_to_end(&mut bytes));
-    read.is_ok() && bytes.split(|byte| *byte == 0).any(|one| one == entry)
+    for _ in 0..10 {
+        let mut bytes = Vec::new();
+        let read = fs::File::open(format!("/proc/{pid}/environ"))
+            .and_then(|file| file.take(LIMIT).read_to_end(&mut bytes));
+        if read.is_err() || !bytes.is_empty() || !is_in_exec(pid) {
+            return bytes.split(|byte| *byte == 0).any(|one| one == entry);
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    false
+}
+
+/// Whether the kernel has yet to say where the environment of the living process `pid` lies.
+fn is_in_exec(pid: u32) -> bool {
+    const KERNEL_THREAD: u64 = 0x0020_0000;
+    let Ok(stat) = fs::read(format!("/proc/{pid}/stat")) else { return false };
+    let Some(close) = stat.iter().rposition(|byte| *byte == b')') else { return false };
+    let rest = String::from_utf8_lossy(stat.get(close + 1..).unwrap_or_default()).into_owned();
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok());
+    let dead = matches!(fields.first(), Some(&("Z" | "X" | "x")));
+    !dead && number(9).is_some_and(|flags| flags & KERNEL_THREAD == 0) && number(51) == Some(0)
 }
 
 /// Reads a line of `/proc/PID/stat`. The name may hold blanks, parentheses and newlines: it ends at the *last* `)`.
