@@ -1,1 +1,26 @@
+//! One agent run: its process tree, its pipes, its deadlines, and its end.
 //!
+//! A run owns every process that comes of it. [`AgentRun::start`] spawns the child from the one thread that never ends,
+//! [`AgentRun::wait`] moves stdin, stdout and stderr at the same time, passes signals on, keeps the deadlines, and
+//! answers only when nothing of the run is left, or says what is. What to do when is decided by [`Escalation`], which
+//! knows no process and no clock; the rest carries it out. Dropping a run ends it.
+//!
+//! This crate knows nothing of agents' command lines.
+
+mod block;
+mod error;
+mod escalation;
+mod outcome;
+mod pipes;
+mod run;
+mod signals;
+mod spawner;
+mod spec;
+mod tree;
+
+pub use block::{ProbeOutput, probe, run_blocking};
+pub use error::RunError;
+pub use escalation::{Action, Escalation, Graces, Input as EscalationInput, Target};
+pub use outcome::{Captured, Deadline, Exit, Outcome, Process, Why};
+pub use run::{AgentRun, run_to_end};
+pub use spec::{Deadlines, Input, Output, RunSpec, Terminal};

@@ -1,17 +1,47 @@
 //! Files that are whole or not there: bounded reads, atomic private writes.
 
-use std::fs::{DirBuilder, File};
+mod walk;
+
+use std::fs::{DirBuilder, File, Metadata};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+pub use walk::{MAX_DIRECTORIES, repository_root};
+pub(crate) use walk::{RealDirectory, Stop, opened_path, present, real_directory, walk};
 
 /// Reads at most `limit` bytes of `path`.
 ///
 /// The limit is applied while reading, not by asking for the size first, so a file that grows meanwhile cannot
 /// pass it. A longer file is an error of kind [`io::ErrorKind::FileTooLarge`].
 pub fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_open_limited(&File::open(path)?, limit)
+}
+
+/// Reads at most `limit` bytes of `path`, which must be a regular file: for files that other people may have put there.
+///
+/// Follows symbolic links. Anything else than a regular file is an error at once, also a pipe without a writer.
+pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_open_limited(&open_regular(path)?.0, limit)
+}
+
+/// Opens `path` for reading if it is a regular file. Never waits for a writer, never becomes a terminal's owner.
+pub(crate) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    if metadata.is_file() {
+        Ok((file, metadata))
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+    }
+}
+
+pub(crate) fn read_open_limited(file: &File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    file.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {limit} bytes")));
     }
@@ -70,6 +100,20 @@ mod tests {
             read_limited(Path::new("/dev/zero"), 4096).unwrap_err().kind(),
             io::ErrorKind::FileTooLarge
         );
+    }
+
+    #[test]
+    fn only_regular_files_are_read_and_a_pipe_does_not_hang() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link, pipe) = (dir.path().join("f"), dir.path().join("l"), dir.path().join("p"));
+        std::fs::write(&file, b"x").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        assert_eq!(read_regular(&file, 1).unwrap(), b"x");
+        assert_eq!(read_regular(&link, 1).unwrap(), b"x");
+        assert_eq!(read_regular(&file, 0).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(read_regular(&pipe, 1).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(read_regular(dir.path(), 1).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

@@ -1,9 +1,21 @@
 //! Which agent is in charge: the one enumeration of agents, and the one resolver.
 
+mod liveness;
+mod resolve;
+mod validate;
+
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+pub use liveness::{Liveness, System, start_time};
+pub(crate) use resolve::runtime_root;
+pub use resolve::{ENV_VAR, MARK_VAR, Resolved, Source, mark, resolve, resolve_in, resolve_with_source};
+pub use validate::{MAX_NAME_BYTES, Rejected, validate};
+
 /// The agents that amplihack knows. The only enumeration of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum AgentBinary {
     /// Claude Code.
@@ -45,5 +57,21 @@ impl AgentBinary {
 impl fmt::Display for AgentBinary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AgentBinary;
+
+    #[test]
+    fn an_agent_has_the_same_name_everywhere() {
+        for agent in AgentBinary::ALL {
+            assert_eq!(AgentBinary::from_name(agent.name()), Some(agent));
+            assert_eq!(serde_json::to_value(agent).unwrap(), agent.name());
+            assert_eq!(serde_json::from_value::<AgentBinary>(agent.name().into()).unwrap(), agent);
+            assert_eq!(agent.to_string(), agent.name());
+        }
+        assert_eq!(AgentBinary::DEFAULT.name(), "copilot");
     }
 }

@@ -1,0 +1,96 @@
+//! Why a run could not be started or watched.
+
+use std::ffi::OsString;
+use std::io;
+use std::time::Duration;
+
+use amplihack_utils::error::{ExitKind, Explain};
+
+/// A run that did not come to an end of its own. Whatever it had started is ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The program could not be started.
+    #[error("start {}: {source}; {}", program.display(), advice(source))]
+    Spawn {
+        /// The program, as the command names it.
+        program: OsString,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A system call that the watching needs failed.
+    #[error("watch {}: {what}: {source}; check the limits of open files and processes (ulimit -n, ulimit -u)", program.display())]
+    Watch {
+        /// The program that was to be watched.
+        program: OsString,
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A probe did not end in time.
+    #[error("run {}: no end after {} s; run it by hand to see what it waits for", program.display(), after.as_secs_f32())]
+    TimedOut {
+        /// The probed program.
+        program: OsString,
+        /// How long it had.
+        after: Duration,
+    },
+}
+
+impl RunError {
+    pub(crate) fn watch(program: &OsString, what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Watch { program: program.clone(), what, source }
+    }
+}
+
+/// What to do about a program that does not start.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "check that the program, its interpreter and the working directory exist",
+        io::ErrorKind::PermissionDenied => {
+            "check that the program is executable and the directory may be entered"
+        }
+        io::ErrorKind::ArgumentListTooLong => {
+            "shorten arguments and environment, or deliver the prompt on stdin"
+        }
+        io::ErrorKind::ExecutableFileBusy => "wait until its installation has ended, then try again",
+        io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => "end other processes, or raise ulimit -u",
+        _ => "run the program by hand to see what is wrong with it",
+    }
+}
+
+impl Explain for RunError {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Spawn { .. } => "spawn_failed",
+            Self::Watch { .. } => "watch_failed",
+            Self::TimedOut { .. } => "timed_out",
+        }
+    }
+
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => ExitKind::NotFound,
+            Self::Spawn { .. } | Self::Watch { .. } => ExitKind::Failed,
+            Self::TimedOut { .. } => ExitKind::Budget,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::{ExitKind, Explain, RunError};
+
+    #[test]
+    fn a_missing_program_is_named_with_what_to_do() {
+        let error = RunError::Spawn { program: "claude".into(), source: io::ErrorKind::NotFound.into() };
+        assert_eq!(
+            error.to_string(),
+            "start claude: entity not found; check that the program, its interpreter and the working directory exist"
+        );
+        assert_eq!((error.kind(), error.exit()), ("spawn_failed", ExitKind::NotFound));
+    }
+}

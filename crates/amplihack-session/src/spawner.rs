@@ -1,0 +1,208 @@
+//! The one thread that spawns, and the register of the children that have an owner.
+//!
+//! A death signal follows the *thread* that spawned, so that thread must not end before the process does. And only one
+//! place knows every child: a reaper of orphans must never take the status of a child that somebody waits for.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+
+use amplihack_utils::sys::{self, ChildOptions, Signal};
+use tokio::sync::oneshot;
+
+/// Work for a thread that never ends. It must not panic: the thread would end with it.
+type Job = Box<dyn FnOnce() + Send>;
+
+static SPAWNER: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
+static REAPER: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
+/// Children that were spawned here and are not reaped yet. Locked while a child is spawned.
+static OWNED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives `job` to the thread behind `worker`, which is started if it does not run yet.
+fn submit(worker: &Mutex<Option<mpsc::Sender<Job>>>, name: &str, job: Job) -> io::Result<()> {
+    let mut worker = lock(worker);
+    if worker.is_none() {
+        let (sender, jobs) = mpsc::channel::<Job>();
+        thread::Builder::new().name(format!("amplihack-{name}")).spawn(move || {
+            for job in jobs {
+                job();
+            }
+        })?;
+        *worker = Some(sender);
+    }
+    match worker.as_ref().map(|jobs| jobs.send(job)) {
+        Some(Ok(())) => Ok(()),
+        _ => Err(io::Error::other(format!("the {name} thread has ended"))),
+    }
+}
+
+/// The children that were spawned here and are not reaped yet.
+pub(crate) fn owned() -> BTreeSet<u32> {
+    lock(&OWNED).clone()
+}
+
+/// Reaps children that have ended and are nobody's: orphans that this process inherited.
+///
+/// Stops at the first that has an owner. What waits behind it is reaped when the next child ends, or with its run.
+pub(crate) fn reap_orphans() {
+    let owned = lock(&OWNED);
+    while let Some(pid) = sys::ended_child() {
+        if owned.contains(&pid) || !sys::reap(pid) {
+            break;
+        }
+    }
+}
+
+/// Reaps `pid`, an orphan that this process inherited and that has ended.
+pub(crate) fn reap_orphan(pid: u32) {
+    let owned = lock(&OWNED);
+    if !owned.contains(&pid) {
+        sys::reap(pid);
+    }
+}
+
+/// A child that is not reaped yet: its id, and the group that it may lead, are its own. Dropping it kills and reaps it.
+pub(crate) struct Kid {
+    child: Option<Child>,
+    /// Dropped once the child is reaped.
+    keep: Option<Box<dyn Send>>,
+    pub(crate) pid: u32,
+    pub(crate) start_time: u64,
+    pub(crate) leads_group: bool,
+}
+
+/// A child's ends of the pipes that it was given.
+pub(crate) type Pipes = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
+
+/// Spawns `command` from the one thread, with default signals and a death signal. `keep` lives until the child is reaped.
+pub(crate) async fn spawn(
+    mut command: Command,
+    leads_group: bool,
+    keep: Box<dyn Send>,
+) -> io::Result<(Kid, Pipes)> {
+    sys::prepare_child(&mut command, ChildOptions { group: leads_group, death_signal: true });
+    let (reply, answer) = oneshot::channel();
+    let job = Box::new(move || {
+        // A run that was dropped meanwhile does not take its child: dropping the child ends it.
+        drop(reply.send(spawn_here(&mut command, leads_group, keep)));
+    });
+    submit(&SPAWNER, "spawner", job)?;
+    answer.await.map_err(|_| io::Error::other("the spawner thread has ended"))?
+}
+
+fn spawn_here(command: &mut Command, leads_group: bool, keep: Box<dyn Send>) -> io::Result<(Kid, Pipes)> {
+    let mut owned = lock(&OWNED);
+    let mut child = command.spawn()?;
+    let pid = child.id();
+    owned.insert(pid);
+    drop(owned);
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    // The child cannot be gone: nobody but its owner reaps it.
+    let start_time = sys::start_time(pid).unwrap_or_default();
+    Ok((Kid { child: Some(child), keep: Some(keep), pid, start_time, leads_group }, pipes))
+}
+
+impl Kid {
+    /// Sends `signal` to the child's group if it leads one, else to the child.
+    pub(crate) fn signal_group(&self, signal: Signal) -> io::Result<()> {
+        if self.leads_group {
+            sys::send_to_group(self.pid, signal)
+        } else {
+            sys::send_to_process(self.pid, signal)
+        }
+    }
+
+    /// Waits for the child, which is known to have ended or to be about to.
+    pub(crate) fn reap(mut self) {
+        if let Some(child) = self.child.take() {
+            reap(child, self.keep.take());
+        }
+    }
+}
+
+impl Drop for Kid {
+    fn drop(&mut self) {
+        let Some(child) = self.child.take() else { return };
+        if let Err(error) = self.signal_group(Signal::KILL) {
+            tracing::warn!(pid = self.pid, %error, "cannot kill the child of a dropped run");
+        }
+        let keep = self.keep.take();
+        later(Box::new(move || reap(child, keep)));
+    }
+}
+
+fn reap(mut child: Child, keep: Option<Box<dyn Send>>) {
+    let pid = child.id();
+    if let Err(error) = child.wait() {
+        tracing::warn!(pid, %error, "cannot reap a child");
+    }
+    lock(&OWNED).remove(&pid);
+    drop(keep);
+}
+
+/// Does what may block a little on a thread that is there for it.
+pub(crate) fn later(job: Job) {
+    if let Err(error) = submit(&REAPER, "reaper", job) {
+        tracing::warn!(%error, "an ended child stays unreaped");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    use super::{owned, spawn};
+    use amplihack_utils::sys;
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    }
+
+    #[test]
+    fn a_child_is_in_the_register_until_it_is_reaped() {
+        let (kid, _) = block_on(spawn(Command::new("true"), false, Box::new(()))).unwrap();
+        let pid = kid.pid;
+        assert!(owned().contains(&pid));
+        kid.reap();
+        assert!(!owned().contains(&pid));
+    }
+
+    #[test]
+    fn all_children_have_the_same_spawning_thread_and_outlive_the_asking_one() {
+        let mut command = Command::new("sleep");
+        command.arg("30");
+        let (kid, _) =
+            std::thread::spawn(|| block_on(spawn(command, true, Box::new(())))).join().unwrap().unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(sys::process_alive(kid.pid, kid.start_time), "the death signal followed the wrong thread");
+    }
+
+    #[test]
+    fn a_dropped_child_is_killed_and_reaped() {
+        let mut command = Command::new("sleep");
+        command.arg("30");
+        let (kid, _) = block_on(spawn(command, true, Box::new(()))).unwrap();
+        let pid = kid.pid;
+        let asked = Instant::now();
+        drop(kid);
+        assert!(asked.elapsed() < Duration::from_millis(50));
+        while owned().contains(&pid) {
+            assert!(asked.elapsed() < Duration::from_secs(5));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(sys::start_time(pid), None);
+    }
+
+    #[test]
+    fn a_missing_program_is_an_error_and_the_thread_goes_on() {
+        assert!(block_on(spawn(Command::new("/nonexistent/program"), false, Box::new(()))).is_err());
+        block_on(spawn(Command::new("true"), false, Box::new(()))).unwrap().0.reap();
+    }
+}

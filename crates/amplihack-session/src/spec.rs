@@ -1,0 +1,181 @@
+//! What a run is made of: the command, its pipes, its deadlines, and who owns the terminal.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Whether the agent owns the terminal of this process.
+///
+/// The agent crate's run mode says how an agent is *asked* to run; this says what the run may do to its processes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Terminal {
+    /// Headless: the child leads a group of its own, signals are passed on to that group, and nothing of the run is
+    /// left when it ends.
+    #[default]
+    Detached,
+    /// Interactive: the child stays in this process's group, Ctrl-C and Ctrl-Z are its own, and what it leaves in
+    /// the background is left alone. The terminal's settings are put back when it ends.
+    Owned,
+}
+
+/// Where the child's standard input comes from.
+#[derive(Default)]
+pub enum Input {
+    /// `/dev/null`.
+    #[default]
+    Null,
+    /// This process's own.
+    Inherit,
+    /// These bytes, written while the child's output is read, then closed.
+    Bytes(Vec<u8>),
+}
+
+/// Where an output of the child goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Output {
+    /// To this process's own.
+    #[default]
+    Inherit,
+    /// Nowhere.
+    Null,
+    /// The first bytes, at most so many, are kept; the rest is read and counted.
+    Head(usize),
+    /// The last bytes, at most so many, are kept; the rest is read and counted.
+    Tail(usize),
+}
+
+/// How long a run may take. `None`: as long as it likes.
+///
+/// The first two need a captured output; without one there is nothing to see, and they are not kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Deadlines {
+    /// From the start to the first byte of output.
+    pub startup: Option<Duration>,
+    /// From the start, or from any output, to the next.
+    pub idle: Option<Duration>,
+    /// From the start to the end.
+    pub total: Option<Duration>,
+}
+
+/// A run to be started. Public fields: set what differs from [`RunSpec::new`].
+pub struct RunSpec {
+    /// Program, arguments, environment and directory. Its standard streams are set from the fields below.
+    pub command: Command,
+    /// Default: [`Input::Null`].
+    pub stdin: Input,
+    /// Default: [`Output::Inherit`].
+    pub stdout: Output,
+    /// Default: [`Output::Inherit`].
+    pub stderr: Output,
+    /// Kept until the child is reaped: the handle of a prompt's temporary file, for example. Default: nothing.
+    pub keep: Box<dyn Send>,
+    /// Default: [`Terminal::Detached`].
+    pub terminal: Terminal,
+    /// Default: none.
+    pub deadlines: Deadlines,
+    /// How long the tree may take after a passed-on signal, and again after SIGTERM. Default: 5 s.
+    pub grace: Duration,
+    /// The session's id, given to the child as `AMPLIHACK_SESSION_ID`; descendants in sessions of their own are found
+    /// by it, so it must be this run's alone. Empty (the default): not set, not looked for.
+    pub tag: String,
+    /// This process is one of our binaries: it becomes the reaper of its descendants' orphans, and orphans of nobody
+    /// else are this run's. Default: false; a library never does that to its host.
+    pub subreaper: bool,
+    /// Signals to this process are passed on to the run, and end it. Default: false; a library leaves its host's
+    /// signals alone. Signals that this process ignores (`nohup`) stay ignored.
+    pub signals: bool,
+}
+
+impl RunSpec {
+    /// A headless run of `command` with nothing on stdin and both outputs passed through.
+    pub fn new(command: Command) -> Self {
+        Self {
+            command,
+            stdin: Input::default(),
+            stdout: Output::default(),
+            stderr: Output::default(),
+            keep: Box::new(()),
+            terminal: Terminal::default(),
+            deadlines: Deadlines::default(),
+            grace: Duration::from_secs(5),
+            tag: String::new(),
+            subreaper: false,
+            signals: false,
+        }
+    }
+
+    /// Sets the command's streams and its session id as the other fields say.
+    pub(crate) fn wire(&mut self) {
+        let stdin = match self.stdin {
+            Input::Null => Stdio::null(),
+            Input::Inherit => Stdio::inherit(),
+            Input::Bytes(_) => Stdio::piped(),
+        };
+        self.command.stdin(stdin).stdout(self.stdout.stdio()).stderr(self.stderr.stdio());
+        if !self.tag.is_empty() {
+            self.command.env(SESSION_ID, &self.tag);
+        }
+    }
+
+    /// Whether any output is read, so that silence can be seen.
+    pub(crate) fn listens(&self) -> bool {
+        self.stdout.is_captured() || self.stderr.is_captured()
+    }
+}
+
+/// The variable by which a run's descendants are known.
+pub(crate) const SESSION_ID: &str = "AMPLIHACK_SESSION_ID";
+
+impl Output {
+    fn stdio(self) -> Stdio {
+        match self {
+            Self::Inherit => Stdio::inherit(),
+            Self::Null => Stdio::null(),
+            Self::Head(_) | Self::Tail(_) => Stdio::piped(),
+        }
+    }
+
+    fn is_captured(self) -> bool {
+        matches!(self, Self::Head(_) | Self::Tail(_))
+    }
+}
+
+impl std::fmt::Debug for Input {
+    /// Never the bytes: they are a prompt.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Null => f.write_str("Null"),
+            Self::Inherit => f.write_str("Inherit"),
+            Self::Bytes(bytes) => write!(f, "Bytes({} bytes)", bytes.len()),
+        }
+    }
+}
+
+impl std::fmt::Debug for RunSpec {
+    /// The program only: arguments and environment may hold prompts and secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunSpec")
+            .field("program", &self.command.get_program())
+            .field("stdin", &self.stdin)
+            .field("terminal", &self.terminal)
+            .field("deadlines", &self.deadlines)
+            .field("tag", &self.tag)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::{Input, RunSpec};
+
+    #[test]
+    fn debug_shows_no_prompt() {
+        let mut command = Command::new("agent");
+        command.arg("secret argument").env("KEY", "secret value");
+        let spec = RunSpec { stdin: Input::Bytes(b"secret prompt".to_vec()), ..RunSpec::new(command) };
+        let shown = format!("{spec:?}");
+        assert!(shown.contains("agent") && shown.contains("13 bytes"), "{shown}");
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}

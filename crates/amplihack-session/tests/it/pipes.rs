@@ -1,0 +1,79 @@
+//! Bytes in and out at the same time, and pipes that somebody else holds open.
+
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+use amplihack_session::{Exit, Input, Output, RunSpec};
+
+use crate::support::{run_clean, spec, text};
+
+const TEN_MB: usize = 10 << 20;
+
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect()
+}
+
+#[test]
+fn stdin_arrives_whole_while_the_child_echoes_it() {
+    for size in [0, 1, 64 << 10, (64 << 10) + 1, TEN_MB] {
+        let bytes = pattern(size);
+        let outcome = run_clean(RunSpec { stdin: Input::Bytes(bytes.clone()), ..spec("cat") });
+        assert!(outcome.stdout.bytes == bytes, "{size}");
+        assert!(outcome.stdin_error.is_none(), "{size}");
+    }
+}
+
+#[test]
+fn a_child_that_writes_ten_megabytes_before_it_reads_ten_does_not_hang() {
+    let script = "head -c 10485760 /dev/zero; head -c 10485760 /dev/zero >&2; wc -c";
+    let outcome = run_clean(RunSpec { stdin: Input::Bytes(pattern(TEN_MB)), ..spec(script) });
+    let (zeroes, count) = outcome.stdout.bytes.split_at(TEN_MB);
+    assert!(zeroes.iter().all(|byte| *byte == 0));
+    assert_eq!(text(count).trim(), TEN_MB.to_string());
+    assert_eq!(
+        (outcome.stderr.bytes.len(), outcome.stderr.dropped),
+        (64 << 10, (TEN_MB - (64 << 10)) as u64)
+    );
+}
+
+#[test]
+fn a_child_that_closes_stdin_early_is_no_failure_but_on_record() {
+    for script in ["exec <&-; sleep 0.1; exit 0", "head -c 10 >/dev/null; exit 0"] {
+        let outcome = run_clean(RunSpec { stdin: Input::Bytes(pattern(2 << 20)), ..spec(script) });
+        assert_eq!(outcome.exit, Exit::Code(0), "{script}");
+        assert_eq!(outcome.stdin_error.unwrap().kind(), ErrorKind::BrokenPipe, "{script}");
+    }
+}
+
+#[test]
+fn without_a_payload_stdin_is_empty() {
+    let outcome = run_clean(spec("wc -c"));
+    assert_eq!(text(&outcome.stdout.bytes).trim(), "0");
+}
+
+#[test]
+fn a_grandchild_that_holds_stdout_does_not_keep_the_run_open() {
+    let start = Instant::now();
+    let outcome = run_clean(spec("sleep 47 & echo said"));
+    assert_eq!((outcome.exit, text(&outcome.stdout.bytes)), (Exit::Code(0), "said\n".into()));
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    assert_eq!(outcome.background.iter().map(|process| process.name.as_str()).collect::<Vec<_>>(), ["sleep"]);
+}
+
+#[test]
+fn the_last_words_of_a_pipeline_behind_the_child_are_kept() {
+    let outcome = run_clean(spec("(sleep 0.2; echo late) & exit 0"));
+    assert_eq!(text(&outcome.stdout.bytes), "late\n");
+    assert_eq!(outcome.background, []);
+}
+
+#[test]
+fn an_output_that_goes_nowhere_is_not_kept() {
+    let outcome = run_clean(RunSpec {
+        stdout: Output::Null,
+        stderr: Output::Head(3),
+        ..spec("echo out; echo error >&2")
+    });
+    assert_eq!(outcome.stdout.bytes, b"");
+    assert_eq!((text(&outcome.stderr.bytes), outcome.stderr.dropped), ("err".into(), 3));
+}

@@ -1,0 +1,216 @@
+//! The one resolver: environment, then the context file of the runtime root or the repository, then the default.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::{AgentBinary, Liveness, Rejected, System, validate};
+use crate::env::Env;
+use crate::fs::{RealDirectory, Stop, present, real_directory, walk};
+use crate::launcher_context::{FILE_NAME, RELATIVE_PATH, SessionId, read};
+
+/// The variable that names the agent in charge.
+pub const ENV_VAR: &str = "AMPLIHACK_AGENT_BINARY";
+
+/// The variable that says which launch set [`ENV_VAR`]: `<session-id>:<agent>`.
+pub const MARK_VAR: &str = "AMPLIHACK_AGENT_BINARY_SET";
+
+/// The value of [`MARK_VAR`] by which the launch `session` marks `agent` as its own setting.
+pub fn mark(session: &SessionId, agent: AgentBinary) -> String {
+    format!("{session}:{agent}")
+}
+
+/// Where an answer came from. The order is the precedence: the smaller source is asked first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Source {
+    /// [`ENV_VAR`], set by hand or by a launch that still runs.
+    Env,
+    /// `launcher_context.json` in the directory that `AMPLIHACK_RUNTIME_ROOT` names.
+    RuntimeRoot(PathBuf),
+    /// The first `.claude/runtime/launcher_context.json` on the way up to the repository's root.
+    ContextFile(PathBuf),
+    /// [`ENV_VAR`] as an ended launch left it, where no context file says better.
+    StaleCache,
+    /// Nothing said which agent, or the one file that did could not be used.
+    Default,
+}
+
+impl Source {
+    /// Stable `snake_case` name for programs.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Env => "environment",
+            Self::RuntimeRoot(_) => "runtime_root",
+            Self::ContextFile(_) => "context_file",
+            Self::StaleCache => "stale_cache",
+            Self::Default => "default",
+        }
+    }
+
+    /// The file that gave the answer, if a file did.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::RuntimeRoot(file) | Self::ContextFile(file) => Some(file),
+            Self::Env | Self::StaleCache | Self::Default => None,
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Env => f.write_str(ENV_VAR),
+            Self::RuntimeRoot(file) | Self::ContextFile(file) => write!(f, "{}", file.display()),
+            Self::StaleCache => write!(f, "{ENV_VAR}, left by a launch that has ended"),
+            Self::Default => f.write_str("built-in default"),
+        }
+    }
+}
+
+/// The agent in charge, and how that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// The agent.
+    pub agent: AgentBinary,
+    /// Where the answer came from.
+    pub source: Source,
+    /// The launch that said so, if one did.
+    pub session: Option<SessionId>,
+}
+
+impl Resolved {
+    const fn default_agent() -> Self {
+        Self { agent: AgentBinary::DEFAULT, source: Source::Default, session: None }
+    }
+}
+
+/// The agent in charge of a process that works in `cwd`, by [`resolve_with_source`].
+///
+/// ```
+/// let agent = amplihack_utils::agent_binary::resolve(std::path::Path::new("."));
+/// assert!(["claude", "copilot", "codex", "amplifier", "amp"].contains(&agent.name()));
+/// ```
+pub fn resolve(cwd: impl AsRef<Path>) -> AgentBinary {
+    resolve_with_source(cwd).agent
+}
+
+/// The agent in charge of a process that works in `cwd`, and where the answer came from.
+///
+/// Reads this process's environment, and the truth about other processes; [`resolve_in`] has the rules.
+pub fn resolve_with_source(cwd: impl AsRef<Path>) -> Resolved {
+    let env = Env::from_process();
+    resolve_in(cwd.as_ref(), &env, &System::new(&env), Timestamp::now())
+}
+
+/// The rules of the resolver. The first of these that applies is the answer:
+///
+/// 1. A valid [`ENV_VAR`], unless it is an ended launch's cache: [`MARK_VAR`] names the same agent and a session whose
+///    launcher is known to be dead. So a value set by hand wins, and two live launches in one repository each keep
+///    their descendants. An invalid value is warned about and counts as unset.
+/// 2. `$AMPLIHACK_RUNTIME_ROOT/launcher_context.json`.
+/// 3. The first `.claude/runtime/launcher_context.json` on the walk from `cwd` up to the directory with `.git`, that one
+///    included, through at most 32 directories.
+/// 4. An ended launch's cache.
+/// 5. [`AgentBinary::DEFAULT`].
+///
+/// A file of step 2 or 3 that is there but cannot be used (unreadable, too large, too deep, leading outside, naming no
+/// agent, stale) is *the* file all the same: it is warned about and the answer is step 5, not step 4.
+pub fn resolve_in(cwd: &Path, env: &Env, live: &dyn Liveness, now: Timestamp) -> Resolved {
+    let cached = match from_environment(env, live) {
+        Some(found) if found.source == Source::Env => return found,
+        cached => cached,
+    };
+    match from_file(cwd, env, live, now) {
+        Ok(Some(found)) => found,
+        Ok(None) => cached.unwrap_or(Resolved::default_agent()),
+        Err(Unusable) => Resolved::default_agent(),
+    }
+}
+
+fn from_environment(env: &Env, live: &dyn Liveness) -> Option<Resolved> {
+    let raw = env.get(ENV_VAR)?;
+    let agent = match validate(raw) {
+        Ok(agent) => agent,
+        Err(Rejected::Empty) => return None,
+        Err(reason) => {
+            tracing::warn!(variable = ENV_VAR, value = %shortened(raw), reason = %reason, "ignored: names no agent");
+            return None;
+        }
+    };
+    let session = marked_session(env, agent);
+    let ended = session.as_ref().is_some_and(|session| live.launcher_ended(session));
+    Some(Resolved { agent, source: if ended { Source::StaleCache } else { Source::Env }, session })
+}
+
+/// The launch that set [`ENV_VAR`] to `agent`. `None` if a person did, since or instead.
+fn marked_session(env: &Env, agent: AgentBinary) -> Option<SessionId> {
+    let (session, name) = env.text(MARK_VAR)?.split_once(':')?;
+    if validate(name) == Ok(agent) { SessionId::parse(session).ok() } else { None }
+}
+
+/// There is a context file, and it says nothing that may be believed.
+struct Unusable;
+
+fn from_file(
+    cwd: &Path,
+    env: &Env,
+    live: &dyn Liveness,
+    now: Timestamp,
+) -> Result<Option<Resolved>, Unusable> {
+    let use_file = |file: PathBuf, anchor: &Path, source: fn(PathBuf) -> Source| {
+        let context = read(&file, anchor).and_then(|context| context.check_age(live, now).map(|()| context));
+        match context {
+            Ok(context) => Ok(Some(Resolved {
+                agent: context.launcher,
+                source: source(file),
+                session: context.session_id,
+            })),
+            Err(reason) => {
+                tracing::warn!(file = ?file, reason = %reason, "launcher context ignored; using the default agent");
+                Err(Unusable)
+            }
+        }
+    };
+    if let Some(root) = runtime_root(env) {
+        let file = root.join(FILE_NAME);
+        if present(&file) {
+            return use_file(file, &root, Source::RuntimeRoot);
+        }
+    }
+    let start = match RealDirectory::open(cwd) {
+        Ok(start) => start,
+        Err(error) => {
+            tracing::warn!(directory = ?cwd, error = %error, "cannot look for a launcher context");
+            return Ok(None);
+        }
+    };
+    match walk(&start, Some(RELATIVE_PATH)) {
+        Stop::Found { directory, file } => use_file(file, &directory, Source::ContextFile),
+        Stop::Repository(_) | Stop::Exhausted => Ok(None),
+    }
+}
+
+/// The directory that `AMPLIHACK_RUNTIME_ROOT` names, without symbolic links. One that is relative or not there is
+/// warned about and counts as unset.
+pub(crate) fn runtime_root(env: &Env) -> Option<PathBuf> {
+    let root = env.path("AMPLIHACK_RUNTIME_ROOT")?;
+    let found = if root.is_absolute() {
+        real_directory(&root)
+    } else {
+        Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "is not an absolute path"))
+    };
+    found
+        .inspect_err(|error| tracing::warn!(variable = "AMPLIHACK_RUNTIME_ROOT", value = ?root, error = %error, "ignored"))
+        .ok()
+}
+
+/// A foreign value for a log field: escaped, and not longer than a line.
+fn shortened(value: &OsStr) -> String {
+    value.to_string_lossy().chars().take(64).flat_map(char::escape_debug).collect()
+}
+
+#[cfg(test)]
+mod tests;

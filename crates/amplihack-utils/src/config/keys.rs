@@ -1,0 +1,297 @@
+//! The table of configuration keys: each one's type, default, variable, meaning, and what a repository may do with it.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeValue;
+
+use crate::agent_binary::AgentBinary;
+
+/// One key of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Its name; `<agent>` in it stands for each agent's name.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// Its value if nothing sets it, as text. `None`: it then has no value.
+    pub default: Option<&'static str>,
+    /// The environment variable that sets it; `<AGENT>` in it stands for each agent's name in capitals.
+    pub variable: Option<&'static str>,
+    /// From where it may be set.
+    pub reach: Reach,
+    /// What it means, one sentence.
+    pub meaning: &'static str,
+}
+
+/// The type of a key's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One of these words; letters may be of any case. A variable with another word means the first one, and is warned about.
+    Word(&'static [&'static str]),
+    /// A whole number up to `max`.
+    Number {
+        /// The greatest allowed.
+        max: u32,
+    },
+    /// A program. In files it has to be an absolute path.
+    Program,
+    /// Absolute paths of directories.
+    Directories,
+}
+
+/// What a repository's file, which whoever wrote the repository has written, may do with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Set it.
+    Free,
+    /// Lower it; raise it only if the user trusts the repository.
+    Lower,
+    /// Nothing, unless the user trusts the repository.
+    Trusted,
+    /// Nothing: only the user's own file may set it.
+    UserOnly,
+}
+
+/// A value of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// Of [`Kind::Word`].
+    Word(String),
+    /// Of [`Kind::Number`].
+    Number(u32),
+    /// Of [`Kind::Program`].
+    Program(PathBuf),
+    /// Of [`Kind::Directories`].
+    Directories(Vec<PathBuf>),
+}
+
+/// Every key, each declared once.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "prompt_delivery",
+        kind: Kind::Word(&["auto", "argv", "tempfile", "stdin"]),
+        default: Some("auto"),
+        variable: Some("AMPLIHACK_PROMPT_DELIVERY"),
+        reach: Reach::Free,
+        meaning: "How a prompt should reach the agent.",
+    },
+    Key {
+        name: "max_depth",
+        kind: Kind::Number { max: u32::MAX },
+        default: Some("6"),
+        variable: Some("AMPLIHACK_MAX_DEPTH"),
+        reach: Reach::Lower,
+        meaning: "Launches deeper than this are refused.",
+    },
+    Key {
+        name: "stop_grace_seconds",
+        kind: Kind::Number { max: 3600 },
+        default: Some("5"),
+        variable: Some("AMPLIHACK_STOP_GRACE_SECONDS"),
+        reach: Reach::Lower,
+        meaning: "How long an ended headless run may take after SIGTERM before SIGKILL follows.",
+    },
+    Key {
+        name: "agents.<agent>.path",
+        kind: Kind::Program,
+        default: None,
+        variable: Some("AMPLIHACK_<AGENT>_PATH"),
+        reach: Reach::Trusted,
+        meaning: "The agent's program, instead of the one that is found.",
+    },
+    Key {
+        name: "trusted_repositories",
+        kind: Kind::Directories,
+        default: None,
+        variable: None,
+        reach: Reach::UserOnly,
+        meaning: "Repositories whose configuration counts like the user's own.",
+    },
+];
+
+/// A key with its agent put in, if it has one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Instance {
+    pub(super) key: &'static Key,
+    pub(super) name: String,
+    pub(super) variable: Option<String>,
+}
+
+/// All keys as they can be written, in the order of the table.
+pub(super) fn instances() -> Vec<Instance> {
+    let with = |key: &'static Key, agent: &str| Instance {
+        key,
+        name: key.name.replace("<agent>", agent),
+        variable: key.variable.map(|name| name.replace("<AGENT>", &agent.to_ascii_uppercase())),
+    };
+    KEYS.iter()
+        .flat_map(|key| {
+            let agents = if key.name.contains("<agent>") {
+                AgentBinary::ALL.map(AgentBinary::name).to_vec()
+            } else {
+                vec![""]
+            };
+            agents.into_iter().map(move |agent| with(key, agent))
+        })
+        .collect()
+}
+
+impl Kind {
+    /// Reads a variable's or flag's value, or a default.
+    pub(super) fn parse_text(self, text: &OsStr) -> Option<Value> {
+        let word = || text.to_str().map(str::trim);
+        match self {
+            Self::Word(words) => one_of(words, word()?),
+            Self::Number { max } => number(word()?.parse().ok()?, max),
+            Self::Program => (!text.is_empty()).then(|| Value::Program(PathBuf::from(text))),
+            Self::Directories => None,
+        }
+    }
+
+    /// Reads a value in a file.
+    pub(super) fn parse_toml(self, value: &DeValue<'_>) -> Option<Value> {
+        match self {
+            Self::Word(words) => one_of(words, value.as_str()?),
+            Self::Number { max } => {
+                let integer = value.as_integer()?;
+                number(i64::from_str_radix(integer.as_str(), integer.radix()).ok()?, max)
+            }
+            Self::Program => absolute(value).map(Value::Program),
+            Self::Directories => value
+                .as_array()?
+                .iter()
+                .map(|item| absolute(item.get_ref()))
+                .collect::<Option<_>>()
+                .map(Value::Directories),
+        }
+    }
+
+    /// What a value has to be, to complete "must be …".
+    pub(super) fn expected(self) -> String {
+        match self {
+            Self::Word(words) => format!("one of {}", words.join(", ")),
+            Self::Number { max } => format!("a whole number from 0 to {max}"),
+            Self::Program => "the absolute path of a program".to_owned(),
+            Self::Directories => "a list of absolute paths".to_owned(),
+        }
+    }
+}
+
+fn one_of(words: &[&str], word: &str) -> Option<Value> {
+    words.iter().find(|known| known.eq_ignore_ascii_case(word)).map(|known| Value::Word((*known).to_owned()))
+}
+
+fn number(number: i64, max: u32) -> Option<Value> {
+    u32::try_from(number).ok().filter(|number| *number <= max).map(Value::Number)
+}
+
+fn absolute(value: &DeValue<'_>) -> Option<PathBuf> {
+    value.as_str().map(Path::new).filter(|path| path.is_absolute()).map(Path::to_path_buf)
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Word(word) => f.write_str(word),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Program(path) => write!(f, "{}", path.display()),
+            Self::Directories(paths) => {
+                let shown: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+                write!(f, "[{}]", shown.join(", "))
+            }
+        }
+    }
+}
+
+/// The known key that `name` may have been meant to be: one or two letters differ, more in long names.
+pub(super) fn similar(name: &str) -> Option<String> {
+    let allowed = (name.chars().count() / 4).clamp(1, 4);
+    let candidates = instances().into_iter().map(|known| (distance(name, &known.name), known.name));
+    candidates.filter(|(distance, _)| *distance <= allowed).min().map(|(_, name)| name)
+}
+
+/// Levenshtein distance.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (line, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::VARIABLES;
+
+    #[test]
+    fn every_default_is_a_value_of_its_key() {
+        for key in KEYS {
+            if let Some(default) = key.default {
+                let value = key.kind.parse_text(OsStr::new(default));
+                assert_eq!(value.map(|value| value.to_string()).as_deref(), Some(default), "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_variable_is_declared_with_the_same_default() {
+        for key in KEYS {
+            let Some(name) = key.variable else { continue };
+            let variable = VARIABLES.iter().find(|variable| variable.name == name).unwrap();
+            if let Some(default) = key.default {
+                assert_eq!(variable.default, default, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn agents_are_put_into_names() {
+        let all = instances();
+        let find =
+            |name: &str| all.iter().find(|instance| instance.name == name).unwrap().variable.as_deref();
+        assert_eq!(find("agents.claude.path"), Some("AMPLIHACK_CLAUDE_PATH"));
+        assert_eq!(find("max_depth"), Some("AMPLIHACK_MAX_DEPTH"));
+        assert_eq!(all.len(), KEYS.len() - 1 + AgentBinary::ALL.len());
+    }
+
+    #[test]
+    fn numbers_stay_in_their_bounds() {
+        let kind = Kind::Number { max: 10 };
+        for (text, number) in [
+            ("0", Some(0)),
+            (" 10 ", Some(10)),
+            ("11", None),
+            ("-1", None),
+            ("1.0", None),
+            ("", None),
+            ("x", None),
+        ] {
+            assert_eq!(kind.parse_text(OsStr::new(text)), number.map(Value::Number), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_is_understood_and_a_foreign_word_is_not() {
+        for (written, meant) in [
+            ("max_dept", Some("max_depth")),
+            ("maxdepth", Some("max_depth")),
+            ("prompt-delivery", Some("prompt_delivery")),
+            ("agents.cluade.path", Some("agents.claude.path")),
+            ("agents.claude.pth", Some("agents.claude.path")),
+            ("colour", None),
+            ("x", None),
+        ] {
+            assert_eq!(similar(written).as_deref(), meant, "{written}");
+        }
+    }
+}

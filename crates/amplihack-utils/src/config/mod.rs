@@ -1,0 +1,282 @@
+//! Configuration in layers, each value with the place that it came from.
+
+mod error;
+mod file;
+mod keys;
+mod layer;
+mod trust;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::agent_binary::AgentBinary;
+use crate::env::Env;
+use crate::fs::repository_root;
+
+pub use error::{ConfigError, Ignored, Warning};
+pub use keys::{KEYS, Key, Kind, Reach, Value};
+pub use layer::{Layer, Origin};
+pub use trust::{Trust, trust};
+
+use file::Entry as Line;
+use keys::{Instance, instances, similar};
+
+/// The system's configuration file.
+pub const SYSTEM_FILE: &str = "/etc/amplihack/config.toml";
+
+/// The configuration file of a repository, below its root.
+pub const REPOSITORY_FILE: &str = ".amplihack/config.toml";
+
+const TRUSTED_REPOSITORIES: &str = "trusted_repositories";
+
+/// The user's configuration file: below `XDG_CONFIG_HOME`, else `~/.config`. `None` if neither is an absolute path.
+pub fn user_file(env: &Env) -> Option<PathBuf> {
+    let base = env.path("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+    Some(base.or_else(|| env.home().map(|home| home.join(".config")))?.join("amplihack/config.toml"))
+}
+
+/// A value of the command line for one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Override {
+    /// The key.
+    pub key: String,
+    /// The value as it was given.
+    pub value: String,
+    /// The flag, to be named in messages.
+    pub flag: String,
+}
+
+/// A value and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// The value.
+    pub value: Value,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// One line of `config show --origin`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The key.
+    pub key: String,
+    /// Its value as text.
+    pub value: String,
+    /// Where it came from.
+    pub origin: &'a Origin,
+}
+
+/// The configuration of one process: all layers, merged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    settings: BTreeMap<String, Setting>,
+    /// The repository's root, if there is one.
+    pub repository: Option<PathBuf>,
+    /// Values that do not count where they stand.
+    pub ignored: Vec<Ignored>,
+    /// What else has no effect.
+    pub warnings: Vec<Warning>,
+}
+
+impl Config {
+    /// Loads all layers for a process that works in `cwd`.
+    ///
+    /// Precedence, lowest first: built-in, [`SYSTEM_FILE`], [`user_file`], [`REPOSITORY_FILE`], environment, `overrides`. An
+    /// untrusted repository's file sets only what [`Reach`] lets it; the rest of it is in `ignored`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is not TOML or gives a key a value that it cannot have; a variable or an override likewise,
+    /// but for an unknown word in a variable, which is a warning.
+    pub fn load(env: &Env, cwd: &Path, overrides: &[Override]) -> Result<Self, ConfigError> {
+        Self::load_with(Path::new(SYSTEM_FILE), env, cwd, overrides)
+    }
+
+    /// The same with another system file.
+    pub fn load_with(
+        system: &Path,
+        env: &Env,
+        cwd: &Path,
+        overrides: &[Override],
+    ) -> Result<Self, ConfigError> {
+        let mut config = Self::built_in();
+        config.add_file(Layer::System, system)?;
+        if let Some(file) = user_file(env) {
+            config.add_file(Layer::User, &file)?;
+        }
+        config.repository = repository_root(cwd);
+        if let Some(root) = &config.repository {
+            let file = root.join(REPOSITORY_FILE);
+            config.add_file(Layer::Repository, &file)?;
+        }
+        config.add_environment(env)?;
+        config.add_overrides(overrides)?;
+        Ok(config)
+    }
+
+    fn built_in() -> Self {
+        let value = |key: &Key| key.kind.parse_text(OsStr::new(key.default?));
+        let settings = KEYS
+            .iter()
+            .filter_map(|key| {
+                let setting = Setting { value: value(key)?, origin: Origin::BUILT_IN };
+                Some((key.name.to_owned(), setting))
+            })
+            .collect();
+        Self { settings, repository: None, ignored: Vec::new(), warnings: Vec::new() }
+    }
+
+    fn add_file(&mut self, layer: Layer, file: &Path) -> Result<(), ConfigError> {
+        for line in file::entries(file)? {
+            let origin = |line| Origin { line: Some(line), ..Origin::new(layer, file.display()) };
+            match line {
+                Line::Known { instance, value, line } => self.admit(&instance, value, origin(line)),
+                Line::Unknown { key, line } => {
+                    let suggestion = similar(&key);
+                    self.warnings.push(Warning::UnknownKey { key, origin: origin(line), suggestion });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a value if it may come from there, else keeps it as ignored.
+    fn admit(&mut self, instance: &Instance, value: Value, origin: Origin) {
+        match self.refusal(instance, &value, origin.layer) {
+            None => self.set(&instance.name, value, origin),
+            Some(why) => {
+                self.ignored.push(Ignored {
+                    key: instance.name.clone(),
+                    value: value.to_string(),
+                    origin,
+                    why,
+                });
+            }
+        }
+    }
+
+    fn refusal(&self, instance: &Instance, value: &Value, layer: Layer) -> Option<&'static str> {
+        let untrusted = layer == Layer::Repository
+            && !self.repository.as_deref().is_some_and(|root| self.is_trusted(root));
+        match instance.key.reach {
+            Reach::UserOnly if layer != Layer::User => Some("only the user's own file may set it"),
+            Reach::Trusted if untrusted => {
+                Some("this repository is not trusted; see `amplihack config trust`")
+            }
+            Reach::Lower if untrusted => {
+                match (value, self.get(&instance.name).map(|setting| &setting.value)) {
+                    (Value::Number(new), Some(Value::Number(old))) if new <= old => None,
+                    _ => Some(
+                        "a repository that is not trusted may only lower it; see `amplihack config trust`",
+                    ),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn set(&mut self, name: &str, value: Value, origin: Origin) {
+        self.settings.insert(name.to_owned(), Setting { value, origin });
+    }
+
+    fn add_environment(&mut self, env: &Env) -> Result<(), ConfigError> {
+        for Instance { key, name, variable } in instances() {
+            let Some(variable) = variable else { continue };
+            // Blank is unset; a program's name is taken as it is, UTF-8 or not.
+            let Some(text) =
+                env.get(&variable).filter(|text| text.to_str().is_none_or(|text| !text.trim().is_empty()))
+            else {
+                continue;
+            };
+            let origin = Origin::new(Layer::Environment, &variable);
+            match (key.kind.parse_text(text), key.kind) {
+                (Some(value), _) => self.set(&name, value, origin),
+                (None, Kind::Word(words)) => {
+                    let instead = words.first().copied().unwrap_or_default().to_owned();
+                    self.set(&name, Value::Word(instead.clone()), origin);
+                    self.warnings.push(Warning::UnknownWord {
+                        variable,
+                        expected: words.join(", "),
+                        instead,
+                    });
+                }
+                (None, kind) => return Err(ConfigError::Variable { variable, expected: kind.expected() }),
+            }
+        }
+        Ok(())
+    }
+
+    fn add_overrides(&mut self, overrides: &[Override]) -> Result<(), ConfigError> {
+        let known = instances();
+        for Override { key, value, flag } in overrides {
+            let Some(instance) = known.iter().find(|instance| instance.name == *key) else {
+                let (flag, key) = (flag.clone(), key.clone());
+                return Err(ConfigError::UnknownKey { suggestion: similar(&key), flag, key });
+            };
+            let kind = instance.key.kind;
+            let value = kind
+                .parse_text(OsStr::new(value))
+                .ok_or_else(|| ConfigError::Flag { flag: flag.clone(), expected: kind.expected() })?;
+            self.admit(instance, value, Origin::new(Layer::CommandLine, flag));
+        }
+        Ok(())
+    }
+
+    /// The setting of a key, if it has one.
+    pub fn get(&self, name: &str) -> Option<&Setting> {
+        self.settings.get(name)
+    }
+
+    /// All settings in the order of [`KEYS`].
+    pub fn entries(&self) -> Vec<Entry<'_>> {
+        let entry = |name: String| {
+            let Setting { value, origin } = self.get(&name)?;
+            Some(Entry { value: value.to_string(), key: name, origin })
+        };
+        instances().into_iter().filter_map(|instance| entry(instance.name)).collect()
+    }
+
+    /// `prompt_delivery`: `auto`, `argv`, `tempfile` or `stdin`.
+    pub fn prompt_delivery(&self) -> &str {
+        match self.get("prompt_delivery") {
+            Some(Setting { value: Value::Word(word), .. }) => word,
+            _ => "auto",
+        }
+    }
+
+    /// `max_depth`: launches deeper than this are refused.
+    pub fn max_depth(&self) -> u32 {
+        self.number("max_depth")
+    }
+
+    /// `stop_grace_seconds`: how long an ended headless run may take after SIGTERM.
+    pub fn stop_grace(&self) -> Duration {
+        Duration::from_secs(self.number("stop_grace_seconds").into())
+    }
+
+    /// `agents.<agent>.path`: the program to use for an agent, if one is set.
+    pub fn agent_path(&self, agent: AgentBinary) -> Option<&Path> {
+        match self.get(&format!("agents.{agent}.path")) {
+            Some(Setting { value: Value::Program(path), .. }) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Whether the user trusts the repository with this root, a path without symbolic links.
+    pub fn is_trusted(&self, root: &Path) -> bool {
+        matches!(self.get(TRUSTED_REPOSITORIES),
+            Some(Setting { value: Value::Directories(trusted), .. }) if trusted.iter().any(|path| path == root))
+    }
+
+    /// A number of the table; every one has a default there.
+    fn number(&self, name: &str) -> u32 {
+        match self.get(name) {
+            Some(Setting { value: Value::Number(number), .. }) => *number,
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

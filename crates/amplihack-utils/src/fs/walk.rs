@@ -1,0 +1,200 @@
+//! The walk from a directory up to the repository that holds it.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, open, openat2, statat};
+
+/// How many directories a walk looks at, the one in which it starts included.
+pub const MAX_DIRECTORIES: usize = 32;
+
+/// The root of the repository that holds `directory`: the nearest directory with a `.git` of any type, without
+/// symbolic links in its path.
+///
+/// At most [`MAX_DIRECTORIES`] are looked at. `None` if there is none, or `directory` cannot be opened.
+pub fn repository_root(directory: &Path) -> Option<PathBuf> {
+    match walk(&RealDirectory::open(directory).ok()?, None) {
+        Stop::Repository(root) => Some(root),
+        Stop::Found { .. } | Stop::Exhausted => None,
+    }
+}
+
+/// Where a walk ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// `directory` holds the wanted file, or something in its place that cannot be looked at.
+    Found { directory: PathBuf, file: PathBuf },
+    /// The wanted file is nowhere up to this repository's root, which was looked at too.
+    Repository(PathBuf),
+    /// Neither the file nor a repository.
+    Exhausted,
+}
+
+/// Walks up from `start` to the first directory with `wanted` or `.git` in it.
+///
+/// Costs one stat for each of the two in each directory. They are asked relative to the open directory, which spares the kernel
+/// the way down from the root and pays for opening it.
+pub(crate) fn walk(start: &RealDirectory, wanted: Option<&str>) -> Stop {
+    const UP: &str = "../";
+    let mut name = UP.repeat(MAX_DIRECTORIES);
+    let mut here = |level: usize, file: &str| {
+        let ups = MAX_DIRECTORIES * UP.len();
+        name.truncate(ups);
+        name.push_str(file);
+        // The ending of the name with as many steps up as there are levels.
+        present_at(start.file.as_fd(), Path::new(name.get(ups - level * UP.len()..).unwrap_or_default()))
+    };
+    for (level, directory) in start.path.ancestors().take(MAX_DIRECTORIES).enumerate() {
+        if let Some(wanted) = wanted
+            && here(level, wanted)
+        {
+            return Stop::Found { directory: directory.to_path_buf(), file: directory.join(wanted) };
+        }
+        if here(level, ".git") {
+            return Stop::Repository(directory.to_path_buf());
+        }
+    }
+    Stop::Exhausted
+}
+
+/// Whether something stands at `path`, be it a dangling link. What cannot be looked at counts: passing it by would
+/// let a walk cross a border that it could not see.
+pub(crate) fn present(path: &Path) -> bool {
+    present_at(CWD, path)
+}
+
+fn present_at(directory: BorrowedFd<'_>, path: &Path) -> bool {
+    match statat(directory, path, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => true,
+        Err(error) => !matches!(error, rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR),
+    }
+}
+
+/// An open directory and its path without symbolic links, `.` and `..`.
+#[derive(Debug)]
+pub(crate) struct RealDirectory {
+    file: OwnedFd,
+    pub(crate) path: PathBuf,
+}
+
+impl RealDirectory {
+    /// Opens the directory `path`.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // Most paths are real ones already, and the kernel can tell in the same call. Where it is too old or a filter
+        // forbids the call, the other way stays.
+        let absolute = std::path::absolute(path)?;
+        if absolute.components().all(|part| part != Component::ParentDir)
+            && let Ok(file) = openat2(CWD, &absolute, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+        {
+            return Ok(Self { file, path: absolute.components().as_path().to_path_buf() });
+        }
+        let file = open(path, flags, Mode::empty())?;
+        let path = match opened_path(&file) {
+            // A removed directory is reported with this ending; one that really has that name goes the slow way.
+            Some(real) if !real.as_os_str().as_encoded_bytes().ends_with(b" (deleted)") => real,
+            _ => std::fs::canonicalize(path)?,
+        };
+        Ok(Self { file, path })
+    }
+}
+
+/// The path of a directory without symbolic links, `.` and `..`.
+pub(crate) fn real_directory(path: &Path) -> io::Result<PathBuf> {
+    RealDirectory::open(path).map(|directory| directory.path)
+}
+
+/// The path under which the kernel knows an open file, if it has one. It has no symbolic links in it.
+pub(crate) fn opened_path(file: impl AsFd) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))
+        .ok()
+        .filter(|path| path.is_absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_repository_is_a_git_directory_a_git_file_or_a_dangling_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        for name in ["directory", "file", "link"] {
+            fs::create_dir_all(base.join(name).join("a/b")).unwrap();
+        }
+        fs::create_dir(base.join("directory/.git")).unwrap();
+        fs::write(base.join("file/.git"), "gitdir: elsewhere").unwrap();
+        std::os::unix::fs::symlink("nowhere", base.join("link/.git")).unwrap();
+        for name in ["directory", "file", "link"] {
+            assert_eq!(repository_root(&base.join(name).join("a/b")), Some(base.join(name)));
+            assert_eq!(repository_root(&base.join(name)), Some(base.join(name)));
+        }
+    }
+
+    #[test]
+    fn the_nearest_repository_counts_through_symbolic_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(base.join("outer/.git")).unwrap();
+        fs::create_dir_all(base.join("outer/inner/.git")).unwrap();
+        fs::create_dir_all(base.join("outer/inner/src")).unwrap();
+        std::os::unix::fs::symlink(base.join("outer/inner/src"), base.join("shortcut")).unwrap();
+        assert_eq!(repository_root(&base.join("shortcut")), Some(base.join("outer/inner")));
+        assert_eq!(repository_root(&base.join("outer/inner/..")), Some(base.join("outer")));
+    }
+
+    #[test]
+    fn the_walk_looks_at_32_directories_and_not_at_33() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir(base.join(".git")).unwrap();
+        let below = |levels: usize| {
+            let path = (0..levels).fold(base.clone(), |path, _| path.join("d"));
+            fs::create_dir_all(&path).unwrap();
+            path
+        };
+        assert_eq!(repository_root(&below(31)), Some(base.clone()), "the root is directory 32");
+        assert_eq!(repository_root(&below(32)), None, "the root is directory 33");
+    }
+
+    #[test]
+    fn a_link_in_the_path_does_not_mislead_the_steps_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(base.join("a/b/c")).unwrap();
+        fs::create_dir_all(base.join("x/.git")).unwrap();
+        fs::write(base.join("a/wanted"), "").unwrap();
+        std::os::unix::fs::symlink("../a/b/c", base.join("x/link")).unwrap();
+        let found = Stop::Found { directory: base.join("a"), file: base.join("a/wanted") };
+        assert_eq!(walk(&RealDirectory::open(&base.join("x/link")).unwrap(), Some("wanted")), found);
+        assert_eq!(walk(&RealDirectory::open(&base.join("a/b/c/")).unwrap(), Some("wanted")), found);
+    }
+
+    #[test]
+    fn a_real_path_equals_the_canonical_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let odd = dir.path().join("x (deleted)");
+        fs::create_dir(&odd).unwrap();
+        std::os::unix::fs::symlink(&odd, dir.path().join("link")).unwrap();
+        let base = dir.path();
+        let ways = [
+            base,
+            &odd,
+            &base.join("link"),
+            &base.join("link/.."),
+            &base.join("./"),
+            Path::new("."),
+            Path::new("/"),
+        ];
+        for path in ways {
+            // Compared as text: paths are equal with and without a `/` at the end.
+            assert_eq!(
+                real_directory(path).unwrap().as_os_str(),
+                fs::canonicalize(path).unwrap().as_os_str()
+            );
+        }
+        assert_eq!(real_directory(&dir.path().join("no")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}

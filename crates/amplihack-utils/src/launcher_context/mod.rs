@@ -1,0 +1,118 @@
+//! `launcher_context.json`: which launch is in charge of a repository, written by launches, read by the resolver.
+
+mod exclude;
+mod read;
+mod session;
+mod write;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::agent_binary::{AgentBinary, start_time};
+use crate::error::Explain;
+
+pub use read::{Context, MAX_AGE, MAX_DEPTH, MAX_FILE_BYTES, Unusable, read};
+pub use session::{BadSessionId, SessionContext, SessionId, new_session_id};
+pub use write::{location, write};
+
+/// The file's name.
+pub const FILE_NAME: &str = "launcher_context.json";
+
+/// Where the file stands below the directory that a launch is in charge of.
+pub const RELATIVE_PATH: &str = ".claude/runtime/launcher_context.json";
+
+/// What a launch says about itself. Never a command line, never a prompt: the file lies in the repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LauncherContext {
+    /// The agent that was launched.
+    pub launcher: AgentBinary,
+    /// The launch.
+    pub session_id: SessionId,
+    /// The directory in which it was launched; what is not UTF-8 in it is replaced.
+    #[serde(serialize_with = "lossy")]
+    pub cwd: PathBuf,
+    /// When, in UTC.
+    #[serde(serialize_with = "rfc3339")]
+    pub started_at: Timestamp,
+    /// The version of amplihack that launched it.
+    pub amplihack_version: String,
+    /// The launching process. While it lives the file does not go stale.
+    pub pid: u32,
+    /// When that process started, in clock ticks since boot.
+    pub start_time: u64,
+}
+
+impl LauncherContext {
+    /// The context of a launch by this process, now.
+    pub fn of_this_process(launcher: AgentBinary, session_id: SessionId, cwd: &Path) -> Self {
+        Self {
+            launcher,
+            session_id,
+            cwd: cwd.to_path_buf(),
+            started_at: Timestamp::now(),
+            amplihack_version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            start_time: start_time(std::process::id()).unwrap_or_default(),
+        }
+    }
+}
+
+fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+fn rfc3339<S: serde::Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(time)
+}
+
+/// Why a context file could not be written, read or removed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContextError {
+    /// A symbolic link leads out of the directory that the context is for.
+    #[error("{} leads out of {}; replace the symbolic link by a directory", path.display(), anchor.display())]
+    Outside {
+        /// The directory that does not stand where it seems to.
+        path: PathBuf,
+        /// The directory that it has to be in.
+        anchor: PathBuf,
+    },
+    /// Reading, writing or removing failed.
+    #[error("{}: {source}; check its permissions and the space left", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Not what was written there.
+    #[error("{} is damaged at line {line}, column {column}; remove it", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Line of the first fault, from 1.
+        line: usize,
+        /// Column of the first fault, from 1.
+        column: usize,
+    },
+}
+
+impl ContextError {
+    fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { path, source }
+    }
+}
+
+impl Explain for ContextError {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Outside { .. } => "context_outside",
+            Self::Io { .. } => "context_io",
+            Self::Damaged { .. } => "context_damaged",
+        }
+    }
+}

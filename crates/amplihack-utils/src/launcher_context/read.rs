@@ -1,0 +1,252 @@
+//! The one reader of `launcher_context.json`. The file may come from anyone, so it is small, flat and inside, or unused.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::SessionId;
+use crate::agent_binary::{AgentBinary, Liveness, Rejected, validate};
+use crate::fs::{open_regular, opened_path, read_open_limited};
+
+/// The largest file that is read, in bytes.
+pub const MAX_FILE_BYTES: u64 = 64 * 1024;
+
+/// How deeply objects and arrays may be nested; the outermost object is level 1.
+pub const MAX_DEPTH: usize = 8;
+
+/// A file older than this is stale, unless its launching process lives.
+pub const MAX_AGE: SignedDuration = SignedDuration::from_hours(24);
+
+/// How far clocks of two machines may be apart.
+const MAX_SKEW: SignedDuration = SignedDuration::from_mins(5);
+
+/// Why a file that is there cannot be used. Holds nothing of its contents.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unusable {
+    /// It cannot be read, or is no regular file, or is larger than [`MAX_FILE_BYTES`].
+    #[error("it cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    /// A symbolic link leads out of the directory in which the file was found.
+    #[error("it is a link to {}, outside of {}", real.display(), anchor.display())]
+    Outside {
+        /// Where the file really is.
+        real: PathBuf,
+        /// Where it has to be.
+        anchor: PathBuf,
+    },
+    /// More than [`MAX_DEPTH`] levels.
+    #[error("it is nested {depth} levels deep, more than 8")]
+    TooDeep {
+        /// The levels counted.
+        depth: usize,
+    },
+    /// Not a JSON object with a text `launcher`.
+    #[error("it is no JSON object with a text `launcher` (line {line}, column {column})")]
+    NotContext {
+        /// Line of the first fault, from 1.
+        line: usize,
+        /// Column of the first fault, from 1.
+        column: usize,
+    },
+    /// `launcher` names no agent.
+    #[error("`launcher` {0}")]
+    NoAgent(#[from] Rejected),
+    /// Older than [`MAX_AGE`], and its launching process is gone.
+    #[error("it is stale: {hours} hours old, and its launcher has ended")]
+    Stale {
+        /// Its age in whole hours.
+        hours: i64,
+    },
+    /// Every time that it has lies in the future.
+    #[error("its age is unknown: its times lie in the future")]
+    Future,
+}
+
+/// A context file as it was read: an agent, and what else could be made out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// The agent.
+    pub launcher: AgentBinary,
+    /// The launch, if the file names a well-formed one.
+    pub session_id: Option<SessionId>,
+    /// When the launch says that it began.
+    pub started_at: Option<Timestamp>,
+    /// When the file was written.
+    pub modified: Option<Timestamp>,
+    /// The launching process.
+    pub pid: Option<u32>,
+    /// When that process started, in clock ticks since boot.
+    pub start_time: Option<u64>,
+}
+
+/// What is looked at. Only `launcher` has to be there; the rest may be missing or of any type. Predecessors call the
+/// time `timestamp` or `created_at`.
+#[derive(Deserialize)]
+struct Wire {
+    launcher: String,
+    #[serde(default)]
+    session_id: Value,
+    #[serde(default)]
+    started_at: Value,
+    #[serde(default)]
+    timestamp: Value,
+    #[serde(default)]
+    created_at: Value,
+    #[serde(default)]
+    pid: Value,
+    #[serde(default)]
+    start_time: Value,
+}
+
+/// Reads `file`, which was found below `anchor`, a directory without symbolic links in its path.
+///
+/// Where the file really is is asked of the open file, so it cannot be exchanged between check and use.
+pub fn read(file: &Path, anchor: &Path) -> Result<Context, Unusable> {
+    let (open, metadata) = open_regular(file)?;
+    let real = match opened_path(&open) {
+        Some(real) => real,
+        None => std::fs::canonicalize(file)?,
+    };
+    if !real.starts_with(anchor) {
+        return Err(Unusable::Outside { real, anchor: anchor.to_path_buf() });
+    }
+    parse(&read_open_limited(&open, MAX_FILE_BYTES)?, metadata.modified().ok())
+}
+
+fn parse(bytes: &[u8], modified: Option<SystemTime>) -> Result<Context, Unusable> {
+    let depth = depth(bytes);
+    if depth > MAX_DEPTH {
+        return Err(Unusable::TooDeep { depth });
+    }
+    // serde would also take an array of the fields' values for the struct.
+    let not_context = |line, column| Unusable::NotContext { line, column };
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(not_context(1, 1));
+    }
+    let wire: Wire =
+        serde_json::from_slice(bytes).map_err(|error| not_context(error.line(), error.column()))?;
+    let time = |value: &Value| value.as_str().and_then(|text| text.trim().parse().ok());
+    Ok(Context {
+        launcher: validate(&wire.launcher)?,
+        session_id: wire.session_id.as_str().and_then(|id| SessionId::parse(id).ok()),
+        started_at: [&wire.started_at, &wire.timestamp, &wire.created_at].into_iter().find_map(time),
+        modified: modified.and_then(|time| time.try_into().ok()),
+        pid: wire.pid.as_u64().and_then(|pid| pid.try_into().ok()),
+        start_time: wire.start_time.as_u64(),
+    })
+}
+
+/// How deeply brackets are nested outside of strings. Needs no stack, so it can be asked before anything parses.
+fn depth(json: &[u8]) -> usize {
+    let (mut now, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                now += 1;
+                deepest = deepest.max(now);
+            }
+            b'}' | b']' if !in_string => now = now.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+impl Context {
+    /// Refuses a context that is older than [`MAX_AGE`], unless the process that wrote it lives.
+    ///
+    /// Its age is that of `started_at`, or of the file if there is none or it lies more than clocks differ in the future.
+    pub fn check_age(&self, live: &dyn Liveness, now: Timestamp) -> Result<(), Unusable> {
+        let mut ages =
+            [self.started_at, self.modified].into_iter().flatten().map(|time| now.duration_since(time));
+        let age = ages.find(|age| *age >= -MAX_SKEW);
+        match age {
+            Some(age) if age <= MAX_AGE => Ok(()),
+            _ if self.pid.is_some_and(|pid| live.process_lives(pid, self.start_time)) => Ok(()),
+            Some(age) => Err(Unusable::Stale { hours: age.as_hours() }),
+            None => Err(Unusable::Future),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(levels: usize) -> String {
+        format!(r#"{{"launcher":"amp","x":{}{}}}"#, "[".repeat(levels - 1), "]".repeat(levels - 1))
+    }
+
+    #[test]
+    fn eight_levels_are_read_and_nine_are_not() {
+        assert_eq!(parse(nested(8).as_bytes(), None).unwrap().launcher, AgentBinary::Amp);
+        assert!(matches!(parse(nested(9).as_bytes(), None), Err(Unusable::TooDeep { depth: 9 })));
+        // As deep as a file can be; no stack is used for it.
+        assert!(matches!(parse(nested(30_000).as_bytes(), None), Err(Unusable::TooDeep { depth: 30_000 })));
+    }
+
+    #[test]
+    fn brackets_in_strings_have_no_depth() {
+        let text = r#"{"launcher":"amp","x":"[[[[[[[[[[\"[[[[[[[[[[\\"}"#;
+        assert_eq!(parse(text.as_bytes(), None).unwrap().launcher, AgentBinary::Amp);
+    }
+
+    #[test]
+    fn only_launcher_is_needed_and_the_rest_may_be_anything() {
+        let bare = parse(br#"{"launcher":" Claude\n"}"#, None).unwrap();
+        assert_eq!(bare.launcher, AgentBinary::Claude);
+        let odd = br#"{"launcher":"claude","session_id":7,"pid":"x","start_time":-1,"started_at":{},"environment":{"A":"b"}}"#;
+        assert_eq!(parse(odd, None).unwrap(), bare);
+        let traversal = br#"{"launcher":"claude","session_id":"../../etc","pid":4294967296}"#;
+        assert_eq!(parse(traversal, None).unwrap(), bare);
+    }
+
+    #[test]
+    fn what_is_no_context_says_where() {
+        for text in [
+            "",
+            "null",
+            "[]",
+            r#"["amp"]"#,
+            "{}",
+            r#"{"launcher":null}"#,
+            r#"{"launcher":"amp"} x"#,
+            "\u{feff}{}",
+        ] {
+            assert!(matches!(parse(text.as_bytes(), None), Err(Unusable::NotContext { .. })), "{text:?}");
+        }
+        assert!(matches!(
+            parse(b"{\"launcher\":\"amp\",\n\"pid\":\xff}", None),
+            Err(Unusable::NotContext { line: 2, .. })
+        ));
+        let message = parse(br#"{"launcher":"sk-secret"}"#, None).unwrap_err().to_string();
+        assert_eq!(message, "`launcher` is none of claude, copilot, codex, amplifier, amp");
+    }
+
+    #[test]
+    fn the_time_is_the_first_that_can_be_read() {
+        let at = |text: &str| parse(text.as_bytes(), None).unwrap().started_at;
+        let first: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
+        assert_eq!(at(r#"{"launcher":"amp","created_at":"2026-01-02T03:04:05Z"}"#), Some(first));
+        assert_eq!(at(r#"{"launcher":"amp","timestamp":"2026-01-02T05:04:05+02:00"}"#), Some(first));
+        assert_eq!(
+            at(
+                r#"{"launcher":"amp","timestamp":"2020-01-01T00:00:00Z","started_at":"2026-01-02T03:04:05Z"}"#
+            ),
+            Some(first)
+        );
+        assert_eq!(
+            at(r#"{"launcher":"amp","started_at":"yesterday","created_at":"2026-01-02T03:04:05Z"}"#),
+            Some(first)
+        );
+        assert_eq!(at(r#"{"launcher":"amp","started_at":"yesterday"}"#), None);
+    }
+}

@@ -1,0 +1,19 @@
+//! What Linux knows of processes, pipes' budgets and terminals: the only module of the workspace with `unsafe` code.
+//!
+//! Process ids are `u32`, as in [`std::process::id`]. A process id alone names a process only for as long as it lives;
+//! together with its [`start_time`] it names one process of this boot.
+
+mod child;
+mod limits;
+mod proc;
+mod signal;
+mod terminal;
+
+pub use child::{ChildOptions, become_subreaper, ended_child, prepare_child};
+pub use limits::{ArgLimits, arg_limits, exec_cost};
+pub use proc::{Proc, environ_has, process_alive, processes, start_time};
+pub use rustix::process::Signal;
+pub use signal::{
+    Ended, ended, ignores, open_pidfd, reap, send, send_to_group, send_to_process, stop_self, stopped,
+};
+pub use terminal::{SavedTerminal, is_terminal};

@@ -1,0 +1,153 @@
+//! Facts about processes, read from `/proc`.
+
+use std::fs;
+use std::io::{self, Read};
+
+use rustix::io::Errno;
+
+/// One line of the process table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proc {
+    /// Process id.
+    pub pid: u32,
+    /// The parent's process id; 0 if the parent is outside this process namespace.
+    pub ppid: u32,
+    /// Process group.
+    pub pgid: u32,
+    /// Session.
+    pub sid: u32,
+    /// Clock ticks from boot to the start of the process.
+    pub start_time: u64,
+    /// The kernel's short name: at most 15 bytes of the program's file name, unless the process changed it.
+    pub name: String,
+    /// The process has ended and waits to be reaped.
+    pub dead: bool,
+}
+
+/// All processes that can be seen, in no order.
+///
+/// An error when the table cannot be read whole, for want of file descriptors for example: an answer without a process
+/// must mean that it is gone.
+pub fn processes() -> io::Result<Vec<Proc>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        if let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) {
+            found.extend(process(pid)?);
+        }
+    }
+    Ok(found)
+}
+
+fn process(pid: u32) -> io::Result<Option<Proc>> {
+    match fs::read(format!("/proc/{pid}/stat")) {
+        Ok(stat) => Ok(parse(&stat)),
+        // Ended between the listing and the opening, or between the opening and the reading.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// When the process `pid` started, in clock ticks from boot. `None` if there is no such process.
+pub fn start_time(pid: u32) -> Option<u64> {
+    process(pid).ok()?.map(|proc| proc.start_time)
+}
+
+/// Whether the process `pid` that started at `start_time` still runs. One that waits to be reaped does not.
+pub fn process_alive(pid: u32, start_time: u64) -> bool {
+    process(pid).ok().flatten().is_some_and(|proc| proc.start_time == start_time && !proc.dead)
+}
+
+/// Whether the environment that the process `pid` was started with holds `entry` (`NAME=VALUE`).
+///
+/// False for processes whose environment this user may not read.
+pub fn environ_has(pid: u32, entry: &[u8]) -> bool {
+    /// More than the kernel lets through an exec.
+    const LIMIT: u64 = 8 << 20;
+    let mut bytes = Vec::new();
+    let read = fs::File::open(format!("/proc/{pid}/environ"))
+        .and_then(|file| file.take(LIMIT).read_to_end(&mut bytes));
+    read.is_ok() && bytes.split(|byte| *byte == 0).any(|one| one == entry)
+}
+
+/// Reads a line of `/proc/PID/stat`. The name may hold blanks, parentheses and newlines: it ends at the *last* `)`.
+fn parse(stat: &[u8]) -> Option<Proc> {
+    let open = stat.iter().position(|byte| *byte == b'(')?;
+    let close = stat.iter().rposition(|byte| *byte == b')')?;
+    let pid = std::str::from_utf8(stat.get(..open)?).ok()?.trim().parse().ok()?;
+    let name = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
+    let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
+    // The numbers are proc(5)'s; the state is number 3.
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    let id = |field: usize| u32::try_from(number(field)?).ok();
+    // The main thread of a process may end before the others: then the state is Z, and the process still runs.
+    let dead = matches!(*fields.first()?, "Z" | "X" | "x") && number(20)? <= 1;
+    Some(Proc { pid, ppid: id(4)?, pgid: id(5)?, sid: id(6)?, start_time: number(22)?, name, dead })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use proptest::prelude::*;
+
+    use super::{Proc, environ_has, parse, process_alive, processes, start_time};
+
+    const LINE: &str = "42 (a) b (c) Z 7 40 39 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 10 11 12";
+
+    #[test]
+    fn a_name_may_hold_parentheses_and_blanks() {
+        let expected = Proc {
+            pid: 42,
+            ppid: 7,
+            pgid: 40,
+            sid: 39,
+            start_time: 987_654,
+            name: "a) b (c".into(),
+            dead: true,
+        };
+        assert_eq!(parse(LINE.as_bytes()), Some(expected));
+        let threads_left = LINE.replace(" 20 0 1 0 ", " 20 0 2 0 ");
+        assert!(!parse(threads_left.as_bytes()).unwrap().dead);
+    }
+
+    #[test]
+    fn this_process_is_in_the_table_and_alive() {
+        let pid = std::process::id();
+        let own = processes().unwrap().into_iter().find(|proc| proc.pid == pid).unwrap();
+        assert_eq!(Some(own.start_time), start_time(pid));
+        assert!(process_alive(pid, own.start_time));
+        assert!(!process_alive(pid, own.start_time + 1));
+    }
+
+    #[test]
+    fn an_unreaped_child_is_not_alive_but_has_a_start_time() {
+        let mut child = Command::new("cat").env("PROC_TEST", "x=y").stdin(Stdio::piped()).spawn().unwrap();
+        let started = start_time(child.id()).unwrap();
+        assert!(process_alive(child.id(), started));
+        assert!(environ_has(child.id(), b"PROC_TEST=x=y"));
+        assert!(!environ_has(child.id(), b"PROC_TEST=x"));
+        drop(child.stdin.take());
+        let pidfd = crate::sys::open_pidfd(child.id(), started).unwrap();
+        while crate::sys::ended(&pidfd).unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        assert!(!process_alive(child.id(), started));
+        assert_eq!(start_time(child.id()), Some(started));
+        child.wait().unwrap();
+        assert_eq!(start_time(child.id()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&bytes);
+        }
+
+        #[test]
+        fn a_cut_line_is_refused(cut in 0..LINE.len() - 14) {
+            prop_assert_eq!(parse(&LINE.as_bytes()[..cut]), None);
+        }
+    }
+}

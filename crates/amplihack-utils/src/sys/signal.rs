@@ -1,0 +1,144 @@
+//! Signals to processes and groups, and the end of a process by its file descriptor: no id is reused under our feet.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, pidfd_open,
+    pidfd_send_signal, waitid,
+};
+
+use super::proc::start_time;
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// It returned this code, 0 to 255.
+    Code(i32),
+    /// It was ended by the signal of this number.
+    Signal(i32),
+}
+
+fn id(pid: u32) -> io::Result<Pid> {
+    let raw = i32::try_from(pid).map_err(|_| Errno::SRCH)?;
+    // 0 and 1 have other meanings to `kill`, and never name a process of ours.
+    Pid::from_raw(raw).filter(|_| raw > 1).ok_or_else(|| Errno::SRCH.into())
+}
+
+/// A descriptor of the process `pid` that started at `start_time`. It is readable once that process has ended.
+///
+/// `NotFound`-like errors (`ESRCH`) mean that it is gone, or that its id belongs to another process by now.
+pub fn open_pidfd(pid: u32, start_time_ticks: u64) -> io::Result<OwnedFd> {
+    let pidfd = pidfd_open(id(pid)?, PidfdFlags::empty())?;
+    // Asked after the opening: if the process is still the one meant, the descriptor is its own.
+    if start_time(pid) == Some(start_time_ticks) { Ok(pidfd) } else { Err(Errno::SRCH.into()) }
+}
+
+/// Sends `signal` to the process behind `pidfd`. A process that is gone is no error.
+pub fn send(pidfd: impl AsFd, signal: Signal) -> io::Result<()> {
+    gone_is_fine(pidfd_send_signal(pidfd, signal))
+}
+
+/// Sends `signal` to the process `pid`, which must be a child that was not reaped yet: only then its id is its own.
+pub fn send_to_process(pid: u32, signal: Signal) -> io::Result<()> {
+    gone_is_fine(kill_process(id(pid)?, signal))
+}
+
+/// Sends `signal` to each process of the group `pgid`, whose leader must not be reaped yet. An empty group is no error.
+pub fn send_to_group(pgid: u32, signal: Signal) -> io::Result<()> {
+    gone_is_fine(kill_process_group(id(pgid)?, signal))
+}
+
+fn gone_is_fine(result: Result<(), Errno>) -> io::Result<()> {
+    match result {
+        Err(Errno::SRCH) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// How the child behind `pidfd` ended, or `None` if it runs. It stays unreaped, so that its id and group stay taken.
+pub fn ended(pidfd: impl AsFd) -> io::Result<Option<Ended>> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::PidFd(pidfd.as_fd()), options)?;
+    Ok(status.and_then(|status| {
+        status.exit_status().map(Ended::Code).or_else(|| status.terminating_signal().map(Ended::Signal))
+    }))
+}
+
+/// Whether the child behind `pidfd` was stopped since the last call.
+pub fn stopped(pidfd: impl AsFd) -> bool {
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+    matches!(waitid(WaitId::PidFd(pidfd.as_fd()), options), Ok(Some(_)))
+}
+
+/// Reaps the child `pid` if it has ended. Only for orphans that this process inherited: other children have an owner.
+pub fn reap(pid: u32) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    id(pid).is_ok_and(|pid| matches!(waitid(WaitId::Pid(pid), options), Ok(Some(_))))
+}
+
+/// Stops this process as Ctrl-Z would, until it is continued. Does nothing where no shell could continue it.
+pub fn stop_self() -> io::Result<()> {
+    Ok(kill_process(getpid(), Signal::TSTP)?)
+}
+
+/// Whether this process ignores `signal`, as it does after `nohup` (SIGHUP) or as a shell's background job (SIGINT).
+pub fn ignores(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::{Ended, Signal, ended, id, ignores, open_pidfd, send, send_to_process};
+    use crate::sys::start_time;
+
+    fn wait(pidfd: &std::os::fd::OwnedFd) -> Ended {
+        loop {
+            if let Some(end) = ended(pidfd).unwrap() {
+                return end;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_child_is_signalled_and_its_end_read_before_it_is_reaped() {
+        let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+        let pidfd = open_pidfd(child.id(), start_time(child.id()).unwrap()).unwrap();
+        assert_eq!(ended(&pidfd).unwrap(), None);
+        send(&pidfd, Signal::TERM).unwrap();
+        assert_eq!(wait(&pidfd), Ended::Signal(15));
+        assert_eq!(wait(&pidfd), Ended::Signal(15));
+        child.wait().unwrap();
+        send(&pidfd, Signal::TERM).unwrap();
+    }
+
+    #[test]
+    fn another_start_time_is_another_process() {
+        let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+        let started = start_time(child.id()).unwrap();
+        assert!(open_pidfd(child.id(), started + 1).is_err());
+        send_to_process(child.id(), Signal::KILL).unwrap();
+        assert_eq!(wait(&open_pidfd(child.id(), started).unwrap()), Ended::Signal(9));
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn ids_with_another_meaning_are_refused() {
+        for pid in [0, 1, u32::MAX, 1 << 31] {
+            assert!(id(pid).is_err(), "{pid}");
+        }
+    }
+
+    #[test]
+    fn rust_programs_ignore_sigpipe_and_not_sigterm() {
+        assert!(ignores(Signal::PIPE));
+        assert!(!ignores(Signal::TERM));
+    }
+}

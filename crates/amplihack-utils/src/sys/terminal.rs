@@ -1,0 +1,116 @@
+//! The controlling terminal's settings, kept while an agent owns it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+
+use rustix::process::getpgrp;
+use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetpgrp, tcsetattr};
+
+/// What full-screen programs switch on and a killed one leaves on: alternate screen, mouse, focus and paste reports,
+/// keyboard protocol, colours; and the cursor that they hide.
+const MODES_OFF: &[u8] =
+    b"\x1b[?1047l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[?25h\x1b[0m";
+
+/// Whether `file` is a terminal.
+pub fn is_terminal(file: impl AsFd) -> bool {
+    isatty(file)
+}
+
+/// The controlling terminal with the settings that it had when this was made.
+#[derive(Debug)]
+pub struct SavedTerminal {
+    terminal: File,
+    settings: Termios,
+}
+
+impl SavedTerminal {
+    /// The settings of the controlling terminal as they are now, or `None` if this process has no terminal.
+    pub fn save() -> Option<Self> {
+        let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?;
+        Self::of(terminal)
+    }
+
+    fn of(terminal: File) -> Option<Self> {
+        let settings = tcgetattr(&terminal).ok()?;
+        Some(Self { terminal, settings })
+    }
+
+    /// Puts the settings back if they differ; after a crash also leaves the modes that full-screen programs use.
+    ///
+    /// Does nothing in the background, where the terminal is another job's and a change would stop this process.
+    pub fn restore(&self, crashed: bool) -> io::Result<()> {
+        if tcgetpgrp(&self.terminal)? != getpgrp() {
+            return Ok(());
+        }
+        self.put_back(crashed)
+    }
+
+    fn put_back(&self, crashed: bool) -> io::Result<()> {
+        if crashed {
+            (&self.terminal).write_all(MODES_OFF)?;
+        }
+        if !same(&tcgetattr(&self.terminal)?, &self.settings) {
+            tcsetattr(&self.terminal, OptionalActions::Now, &self.settings)?;
+        }
+        Ok(())
+    }
+}
+
+fn same(left: &Termios, right: &Termios) -> bool {
+    left.input_modes == right.input_modes
+        && left.output_modes == right.output_modes
+        && left.control_modes == right.control_modes
+        && left.local_modes == right.local_modes
+        && format!("{:?}", left.special_codes) == format!("{:?}", right.special_codes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+
+    use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+    use super::{MODES_OFF, SavedTerminal, is_terminal};
+
+    fn pty() -> (File, File) {
+        let owner: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&owner).unwrap();
+        unlockpt(&owner).unwrap();
+        let peer = ioctl_tiocgptpeer(&owner, OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        (owner.into(), peer.into())
+    }
+
+    #[test]
+    fn raw_mode_is_undone_and_modes_are_left_after_a_crash() {
+        let (mut owner, peer) = pty();
+        assert!(is_terminal(&peer));
+        let saved = SavedTerminal::of(peer).unwrap();
+        let mut raw = tcgetattr(&saved.terminal).unwrap();
+        let before = raw.local_modes;
+        assert!(before.contains(LocalModes::ECHO | LocalModes::ICANON));
+        raw.make_raw();
+        tcsetattr(&saved.terminal, OptionalActions::Now, &raw).unwrap();
+        assert!(!tcgetattr(&saved.terminal).unwrap().local_modes.contains(LocalModes::ECHO));
+
+        // Read while it is written, as a terminal does.
+        let reader = std::thread::spawn(move || {
+            let mut seen = vec![0; MODES_OFF.len()];
+            owner.read_exact(&mut seen).unwrap();
+            (owner, seen)
+        });
+        saved.put_back(true).unwrap();
+        assert_eq!(reader.join().unwrap().1, MODES_OFF);
+        assert_eq!(tcgetattr(&saved.terminal).unwrap().local_modes, before);
+    }
+
+    #[test]
+    fn a_file_is_no_terminal() {
+        let file = File::open("/dev/null").unwrap();
+        assert!(!is_terminal(&file));
+        assert!(SavedTerminal::of(file).is_none());
+    }
+}
