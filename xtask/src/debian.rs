@@ -17,11 +17,13 @@ const NEEDED: &[(&str, &str)] = &[
 
 /// Installs what is missing. What cannot be installed is said; the tests that need it say so too.
 pub(crate) fn ensure() {
-    let missing: Vec<&str> = NEEDED
+    let mut missing: Vec<&str> = NEEDED
         .iter()
         .filter(|(program, _)| shell::find(program).is_none())
         .map(|(_, package)| *package)
         .collect();
+    missing.sort_unstable();
+    missing.dedup();
     install(&missing);
 }
 

@@ -59,7 +59,7 @@ fn runner(args: &[&String]) -> Command {
         command.args(["nextest", "run", "--no-fail-fast"]);
     } else {
         ui::say("cargo-nextest is not installed; cargo test runs the tests");
-        command.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]);
+        command.args(["test", "--no-fail-fast", "--tests"]);
     }
     if !names_package(args) {
         command.arg("--workspace");

@@ -181,7 +181,7 @@ mod tests {
         let home = dir.path().join("home");
         let id = SessionId::parse("s1").unwrap();
         assert_eq!(SessionContext::read(&home, &id).unwrap(), None);
-        let context = SessionContext::of_this_process(AgentBinary::Codex, Path::new("/work"));
+        let context = SessionContext::of_this_process(AgentBinary::Codex, Path::new("/repo"));
         let path = context.write(&home, &id).unwrap();
         assert_eq!(SessionContext::read(&home, &id).unwrap(), Some(context));
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
@@ -195,7 +195,7 @@ mod tests {
     fn removing_keeps_what_else_a_session_has() {
         let dir = tempfile::tempdir().unwrap();
         let id = SessionId::parse("s1").unwrap();
-        let context = SessionContext::of_this_process(AgentBinary::Codex, Path::new("/work"));
+        let context = SessionContext::of_this_process(AgentBinary::Codex, Path::new("/repo"));
         let path = context.write(dir.path(), &id).unwrap();
         std::fs::write(path.with_file_name("journal"), "x").unwrap();
         SessionContext::remove(dir.path(), &id).unwrap();

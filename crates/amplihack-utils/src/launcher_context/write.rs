@@ -103,7 +103,7 @@ mod tests {
     }
 
     fn context(agent: AgentBinary) -> LauncherContext {
-        LauncherContext::of_this_process(agent, SessionId::parse("s1").unwrap(), Path::new("/work"))
+        LauncherContext::of_this_process(agent, SessionId::parse("s1").unwrap(), Path::new("/repo"))
     }
 
     fn mode(path: &Path) -> u32 {
