@@ -25,8 +25,7 @@ fn a_daemon_that_forked_twice_is_found() {
 #[test]
 fn background_processes_that_ignore_term_are_killed() {
     let start = Instant::now();
-    let script =
-        "setsid sh -c 'trap \"\" TERM INT HUP; for i in $(seq 600); do sleep 0.1; done' >/dev/null 2>&1 & exit 0";
+    let script = "setsid sh -c 'trap \"\" TERM INT HUP; for i in $(seq 600); do sleep 0.1; done' >/dev/null 2>&1 & exit 0";
     run_clean(spec(script));
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
 }
