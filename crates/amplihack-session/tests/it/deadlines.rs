@@ -33,7 +33,7 @@ fn silence_after_output_is_an_idle_deadline() {
 #[test]
 fn output_does_not_put_off_the_total_deadline() {
     let deadlines = Deadlines { total: SHORT, ..Deadlines::default() };
-    let (why, code, _) = ended_by("while :; do echo .; sleep 0.05; done", deadlines);
+    let (why, code, _) = ended_by("for i in $(seq 600); do echo .; sleep 0.05; done", deadlines);
     assert_eq!((why, code), (Why::Deadline(Deadline::Total), 5));
 }
 
@@ -41,8 +41,10 @@ fn output_does_not_put_off_the_total_deadline() {
 fn a_child_that_ignores_int_and_term_is_killed_after_two_graces() {
     let deadlines = Deadlines { total: SHORT, ..Deadlines::default() };
     let start = Instant::now();
-    let (why, _, out) =
-        ended_by("trap 'echo int' INT; trap 'echo term' TERM; while :; do sleep 0.05; done", deadlines);
+    let (why, _, out) = ended_by(
+        "trap 'echo int' INT; trap 'echo term' TERM; for i in $(seq 600); do sleep 0.05; done",
+        deadlines,
+    );
     assert_eq!((why, out), (Why::Deadline(Deadline::Total), "int\nterm\n".into()));
     assert!(start.elapsed() >= Duration::from_millis(300 + 2 * 400));
 }

@@ -106,14 +106,14 @@ fn each_signal_ends_the_tree_with_its_code() {
 
 #[test]
 fn a_child_that_answers_ctrl_c_with_success_was_interrupted_all_the_same() {
-    let launched = launch("trap 'exit 0' INT; READY; while :; do sleep 0.05; done", false);
+    let launched = launch("trap 'exit 0' INT; READY; for i in $(seq 600); do sleep 0.05; done", false);
     launched.signal(Signal::INT);
     assert_eq!(launched.end().0, Some(130));
 }
 
 #[test]
 fn a_child_that_ignores_everything_is_killed() {
-    let launched = launch("trap '' INT TERM HUP; READY; while :; do sleep 0.05; done", false);
+    let launched = launch("trap '' INT TERM HUP; READY; for i in $(seq 600); do sleep 0.05; done", false);
     let start = Instant::now();
     launched.signal(Signal::TERM);
     assert_eq!(launched.end().0, Some(143));
@@ -122,7 +122,7 @@ fn a_child_that_ignores_everything_is_killed() {
 
 #[test]
 fn a_second_and_third_ctrl_c_do_not_wait() {
-    let launched = launch("trap '' INT TERM; READY; while :; do sleep 0.05; done", false);
+    let launched = launch("trap '' INT TERM; READY; for i in $(seq 600); do sleep 0.05; done", false);
     let start = Instant::now();
     for _ in 0..3 {
         launched.signal(Signal::INT);
@@ -198,7 +198,7 @@ fn an_interactive_agents_background_is_left_alone_and_its_code_passed_on() {
 
 #[test]
 fn ctrl_c_is_an_interactive_agents_own_and_sigterm_is_passed_on() {
-    let script = "trap 'echo agent term; exit 9' TERM; READY; while :; do sleep 0.05; done";
+    let script = "trap 'echo agent term; exit 9' TERM; READY; for i in $(seq 600); do sleep 0.05; done";
     let launched = launch(script, true);
     launched.signal(Signal::INT);
     launched.signal(Signal::QUIT);

@@ -77,7 +77,7 @@ impl OnTerminal {
 
 #[test]
 fn ctrl_c_is_the_agents_and_its_code_is_passed_on() {
-    let mut run = start("trap 'exit 9' INT; echo ready; while :; do sleep 0.05; done", None);
+    let mut run = start("trap 'exit 9' INT; echo ready; for i in $(seq 600); do sleep 0.05; done", None);
     run.until("ready");
     run.keys.write_all(b"\x03").unwrap();
     assert_eq!(run.code(), Some(9));
