@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::env::Env;
 use crate::launcher_context::{SessionContext, SessionId};
+use crate::sys;
 
 /// What the resolver asks about processes. A trait, so that tests can answer.
 pub trait Liveness {
@@ -43,24 +44,9 @@ impl Liveness for System {
     }
 
     fn process_lives(&self, pid: u32, expected: Option<u64>) -> bool {
-        start_time(pid).is_some_and(|found| expected.is_none_or(|expected| expected == found))
+        let found = sys::living(pid).map(|process| process.start_time);
+        found.is_some_and(|found| expected.is_none_or(|expected| expected == found))
     }
-}
-
-/// When process `pid` was started, in clock ticks since boot. `None` if there is none or it has exited.
-///
-/// The pair of id and start time names a process for as long as the machine is up; the id alone is used again.
-pub fn start_time(pid: u32) -> Option<u64> {
-    parse_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
-}
-
-/// Field 22 of `/proc/<pid>/stat`, unless field 3 says that the process is dead and only waits to be reaped.
-fn parse_stat(stat: &[u8]) -> Option<u64> {
-    // Field 2 is the command's name in parentheses and may hold blanks and parentheses of its own.
-    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
-    let mut fields = std::str::from_utf8(stat.get(after_name..)?).ok()?.split_ascii_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X" | "x") { None } else { fields.nth(18)?.parse().ok() }
 }
 
 #[cfg(test)]
@@ -69,22 +55,11 @@ mod tests {
     use crate::agent_binary::AgentBinary;
     use std::process::{Command, Stdio};
 
-    const STAT: &str = "42 (a) b (c) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 100 5";
-
-    #[test]
-    fn a_name_with_parentheses_does_not_shift_the_fields() {
-        assert_eq!(parse_stat(STAT.as_bytes()), Some(987_654));
-        assert_eq!(parse_stat(STAT.replace(") S", ") Z").as_bytes()), None);
-        for broken in ["", "42", "42 (x)", "42 (x) S 1", "no"] {
-            assert_eq!(parse_stat(broken.as_bytes()), None, "{broken}");
-        }
-    }
-
     #[test]
     fn a_process_lives_until_it_ends_also_before_it_is_reaped() {
         let system = System { home: None };
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let started = start_time(child.id()).unwrap();
+        let started = sys::start_time(child.id()).unwrap();
         assert!(system.process_lives(child.id(), None));
         assert!(system.process_lives(child.id(), Some(started)));
         assert!(!system.process_lives(child.id(), Some(started + 1)), "another process with that id");

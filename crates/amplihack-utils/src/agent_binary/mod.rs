@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use liveness::{Liveness, System, start_time};
+pub use liveness::{Liveness, System};
 pub(crate) use resolve::runtime_root;
 pub use resolve::{ENV_VAR, MARK_VAR, Resolved, Source, mark, resolve, resolve_in, resolve_with_source};
 pub use validate::{MAX_NAME_BYTES, Rejected, validate};

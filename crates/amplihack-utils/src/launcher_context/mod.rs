@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::agent_binary::{AgentBinary, start_time};
+use crate::agent_binary::AgentBinary;
 use crate::error::Explain;
 
 pub use read::{Context, MAX_AGE, MAX_DEPTH, MAX_FILE_BYTES, Unusable, read};
@@ -55,7 +55,7 @@ impl LauncherContext {
             started_at: Timestamp::now(),
             amplihack_version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
-            start_time: start_time(std::process::id()).unwrap_or_default(),
+            start_time: crate::sys::start_time(std::process::id()).unwrap_or_default(),
         }
     }
 }

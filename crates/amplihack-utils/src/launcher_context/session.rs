@@ -9,7 +9,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
 use super::{ContextError, lossy, rfc3339};
-use crate::agent_binary::{AgentBinary, start_time};
+use crate::agent_binary::AgentBinary;
 use crate::fs::{Durability, create_private_dir, read_regular, write_atomic};
 
 /// The largest session file that is read, in bytes. Ours are below 1 KiB, apart from the path in them.
@@ -79,7 +79,7 @@ impl SessionContext {
         Self {
             agent,
             pid,
-            start_time: start_time(pid).unwrap_or_default(),
+            start_time: crate::sys::start_time(pid).unwrap_or_default(),
             started_at: Timestamp::now(),
             cwd: cwd.to_path_buf(),
         }

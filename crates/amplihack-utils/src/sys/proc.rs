@@ -54,9 +54,14 @@ pub fn start_time(pid: u32) -> Option<u64> {
     process(pid).ok()?.map(|proc| proc.start_time)
 }
 
+/// The process `pid`, if it runs; one that only waits to be reaped does not.
+pub fn living(pid: u32) -> Option<Proc> {
+    process(pid).ok().flatten().filter(|process| !process.dead)
+}
+
 /// Whether the process `pid` that started at `start_time` still runs. One that waits to be reaped does not.
 pub fn process_alive(pid: u32, start_time: u64) -> bool {
-    process(pid).ok().flatten().is_some_and(|proc| proc.start_time == start_time && !proc.dead)
+    living(pid).is_some_and(|process| process.start_time == start_time)
 }
 
 /// Whether the environment that the process `pid` was started with holds `entry` (`NAME=VALUE`).

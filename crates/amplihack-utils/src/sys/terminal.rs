@@ -103,11 +103,7 @@ mod tests {
             (owner, seen)
         });
         saved.put_back(true).unwrap();
-<<<<<<< HEAD
         // The terminal lives as long as its owner's end is open.
-=======
-        // A terminal whose owner is gone answers nothing, so the owner is kept.
->>>>>>> kit
         let (_owner, seen) = reader.join().unwrap();
         assert_eq!(seen, MODES_OFF);
         assert_eq!(tcgetattr(&saved.terminal).unwrap().local_modes, before);
