@@ -242,6 +242,7 @@ mod tests {
         profile(agent).grammar.read(&words)
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "compared with the prompt that may be missing")]
     fn word(text: &str) -> Option<Found> {
         Some(Found::Word(text.into()))
     }

@@ -139,10 +139,7 @@ mod tests {
         let installed = claude(None);
         assert!(installed.delivery_caps(RunMode::Headless).supports_stdin);
         assert!(!installed.delivery_caps(RunMode::Interactive).supports_stdin);
-        assert_eq!(
-            Installed::assumed(AgentBinary::Amp).delivery_caps(RunMode::Interactive).supports_argv,
-            false,
-            "amp takes no first prompt in a terminal"
-        );
+        let amp = Installed::assumed(AgentBinary::Amp).delivery_caps(RunMode::Interactive);
+        assert!(!amp.supports_argv, "amp takes no first prompt in a terminal");
     }
 }

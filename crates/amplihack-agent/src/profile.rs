@@ -99,7 +99,7 @@ mod tests {
             for row in profile(agent).rows {
                 match row.evidence {
                     Evidence::Probe(range, test) => {
-                        assert!(range.from < range.below && !test.is_empty(), "{row:?}")
+                        assert!(range.from < range.below && !test.is_empty(), "{row:?}");
                     }
                     Evidence::Documented(source) => assert!(!source.is_empty(), "{row:?}"),
                 }

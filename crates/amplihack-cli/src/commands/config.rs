@@ -43,10 +43,8 @@ fn show(env: &Env, origin: bool, as_json: bool) -> Result<u8, Failure> {
         let _ = writeln!(out, "{:#}", json!(entries));
     } else {
         for entry in &entries {
-            let _ = match origin {
-                true => writeln!(out, "{} = {}  # {}", entry.key, entry.value, entry.origin),
-                false => writeln!(out, "{} = {}", entry.key, entry.value),
-            };
+            let _ = write!(out, "{} = {}", entry.key, entry.value);
+            let _ = if origin { writeln!(out, "  # {}", entry.origin) } else { writeln!(out) };
         }
     }
     ui::data(&out)?;

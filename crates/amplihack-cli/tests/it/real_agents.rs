@@ -174,7 +174,7 @@ fn claude_takes_a_prompt_in_a_terminal() {
             crate::world::amplihack().display()
         );
         tmux.new_session("c", "sh", ["-c", &line]);
-        tmux.wait_for("c", HELLO, Duration::from_secs(60));
+        tmux.wait_for("c", HELLO, Duration::from_mins(1));
         assert_eq!(world.server.delivered("run", "TUI PROMPT MARK"), Delivery::Exact);
         tmux.type_text("c", "/exit");
         std::thread::sleep(Duration::from_millis(500));

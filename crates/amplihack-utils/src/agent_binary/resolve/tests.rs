@@ -458,7 +458,7 @@ impl tracing::Subscriber for Events {
         impl tracing::field::Visit for Fields {
             fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn fmt::Debug) {
                 let text = if field.name() == "message" { &mut self.0 } else { &mut self.1 };
-                *text += &format!("{field}={value:?} ");
+                text.extend([field.name(), "=", &format!("{value:?}"), " "]);
             }
         }
         let mut fields = Fields(String::new(), String::new());
