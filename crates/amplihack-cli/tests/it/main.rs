@@ -5,5 +5,7 @@
     reason = "a test fails by panic; helpers outside of #[test] functions too"
 )]
 
+mod evidence;
+mod overhead;
 mod real_agents;
 mod world;
