@@ -20,8 +20,9 @@ pub(crate) struct Cli {
     pub command: Command,
 }
 
-/// What to do.
+/// What to do. A command's options are built only when it is the one: building them all takes longer than most commands.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Launch Claude Code
     Claude(LaunchArgs),
