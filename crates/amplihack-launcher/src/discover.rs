@@ -9,7 +9,7 @@ use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 
 use crate::proofs;
-use crate::versions::Cache;
+use crate::versions::{Answer, Cache};
 
 /// How the version of an agent is learnt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn discover(
 
 fn cached_version(installed: &Installed, env: &Env) -> Option<semver::Version> {
     let mut cache = Cache::open(env);
-    if let Some(known) = cache.get(&installed.path) {
+    if let Some(Answer(known)) = cache.get(&installed.path) {
         return known;
     }
     let mut command =

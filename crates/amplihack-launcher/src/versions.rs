@@ -21,7 +21,11 @@ struct Known {
     version: Option<String>,
 }
 
-/// Versions by program path. A damaged or missing file is an empty cache: the agents can be asked again.
+/// What a program answered when it was asked: a version, or none that can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer(pub(crate) Option<Version>);
+
+/// Answers by program path. A damaged or missing file is an empty cache: the agents can be asked again.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     file: Option<PathBuf>,
@@ -40,14 +44,13 @@ impl Cache {
         Self { file, known }
     }
 
-    /// The answer of the program at `path`, if it was asked and its file is still what it was. The answer may be that it
-    /// tells no version.
-    pub(crate) fn get(&self, path: &Path) -> Option<Option<Version>> {
+    /// The answer of the program at `path`, if it was asked and its file is still what it was.
+    pub(crate) fn get(&self, path: &Path) -> Option<Answer> {
         let known = self.known.get(path.to_str()?)?;
         if state(path)? != (known.size, known.mtime_ns) {
             return None;
         }
-        known.version.as_deref().map(Version::parse).transpose().ok()
+        known.version.as_deref().map(Version::parse).transpose().ok().map(Answer)
     }
 
     /// Remembers an answer. Two launches that write at once lose one entry, and ask once more.
@@ -88,7 +91,7 @@ mod tests {
         let mut cache = Cache::open(&env);
         assert_eq!(cache.get(&program), None);
         cache.put(&program, Some(&version));
-        assert_eq!(Cache::open(&env).get(&program), Some(Some(version)));
+        assert_eq!(Cache::open(&env).get(&program), Some(Answer(Some(version))));
         std::fs::write(&program, "longer").unwrap();
         assert_eq!(Cache::open(&env).get(&program), None);
     }
@@ -102,6 +105,6 @@ mod tests {
         let env = Env::empty().with("AMPLIHACK_HOME", dir.path());
         let mut cache = Cache::open(&env);
         cache.put(&program, None);
-        assert_eq!(Cache::open(&env).get(&program), Some(None));
+        assert_eq!(Cache::open(&env).get(&program), Some(Answer(None)));
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
 
 pub use walk::{MAX_DIRECTORIES, repository_root};
 pub(crate) use walk::{RealDirectory, Stop, opened_path, present, real_directory, walk};
@@ -94,7 +94,7 @@ pub fn write_atomic(path: &Path, contents: &[u8], mode: u32, durability: Durabil
 /// A rename over a file makes ext4 write the new one out at once, which takes longer than the rest of a launch.
 fn exchange(new: &Path, path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|old| old.is_file())
-        && rustix::fs::renameat_with(CWD, new, CWD, path, RenameFlags::EXCHANGE).is_ok()
+        && renameat_with(CWD, new, CWD, path, RenameFlags::EXCHANGE).is_ok()
 }
 
 #[cfg(test)]

@@ -204,7 +204,10 @@ mod tests {
     #[test]
     fn children_are_listed_until_they_are_reaped() {
         let mut child = Command::new("true").spawn().unwrap();
-        let Some(found) = children() else { return };
+        let Some(found) = children() else {
+            child.wait().unwrap();
+            return;
+        };
         assert!(found.contains(&child.id()), "{found:?}");
         let pidfd = crate::sys::open_pidfd(child.id(), start_time(child.id()).unwrap()).unwrap();
         while crate::sys::ended(&pidfd).unwrap().is_none() {
