@@ -5,5 +5,11 @@
     reason = "a test fails by panic; helpers outside of #[test] functions too"
 )]
 
+mod bad_input;
+mod exit_codes;
+mod fakes;
+mod input;
+mod launch;
+mod read_only;
 mod real_agents;
 mod world;

@@ -1,0 +1,86 @@
+//! A repository with a fake of every agent, launched through the real binary, and how a fake was called in one line.
+
+use amplihack_agent::AgentBinary;
+use amplihack_testkit::{Output, Record, Run, Sandbox, StdinKind};
+
+use crate::world::prepare;
+
+/// A repository with a fake agent of each name in PATH.
+pub(crate) fn fakes() -> Sandbox {
+    let sandbox = bare();
+    for agent in AgentBinary::ALL {
+        sandbox.fake(agent.name());
+    }
+    sandbox
+}
+
+/// A repository without any agent: PATH holds nothing but the sandbox's own programs.
+pub(crate) fn bare() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    // All that amplihack looks at in a repository; `git init` takes twenty times as long.
+    sandbox.write("work/.git/HEAD", "ref: refs/heads/main\n");
+    let bin = sandbox.bin();
+    sandbox.set("PATH", bin);
+    sandbox
+}
+
+/// Runs `amplihack` with `args` and no stdin to success. Returns its output and how the agent was called.
+#[track_caller]
+pub(crate) fn launch(sandbox: &Sandbox, args: &[&str]) -> (Output, Record) {
+    launched(sandbox, prepare(sandbox, args))
+}
+
+/// The same with `stdin` behind a pipe.
+#[track_caller]
+pub(crate) fn launch_with(sandbox: &Sandbox, args: &[&str], stdin: &str) -> (Output, Record) {
+    launched(sandbox, prepare(sandbox, args).stdin(stdin))
+}
+
+/// Runs `run` to success. Returns its output and the one call of an agent in it.
+#[track_caller]
+pub(crate) fn launched(sandbox: &Sandbox, run: Run) -> (Output, Record) {
+    forget(sandbox);
+    let output = run.output();
+    output.assert_code(0);
+    (output, sandbox.only_run())
+}
+
+/// Runs `run`, which must end with `code` and start no agent, not even for its version if `code` is that of a usage
+/// error found before it is needed. Returns its output.
+#[track_caller]
+pub(crate) fn refused(sandbox: &Sandbox, run: Run, code: i32) -> Output {
+    forget(sandbox);
+    let output = run.output();
+    output.assert_code(code).assert_stdout("");
+    assert_eq!(sandbox.runs(), [], "{output}");
+    output
+}
+
+/// Forgets earlier calls of agents.
+pub(crate) fn forget(sandbox: &Sandbox) {
+    // There may have been none.
+    let _ = std::fs::remove_file(sandbox.root().join("fake-agents.jsonl"));
+}
+
+/// How an agent was called: its arguments with `|` between, then ` < stdin` if that was a pipe, ` (tty)`, or nothing for
+/// `/dev/null`.
+pub(crate) fn shape(record: &Record) -> String {
+    let words: Vec<String> = record.args().iter().map(amplihack_testkit::Bytes::lossy).collect();
+    let stdin = record.stdin.as_ref().map(amplihack_testkit::Bytes::lossy).unwrap_or_default();
+    words.join("|")
+        + &match record.stdin_kind {
+            StdinKind::Null => String::new(),
+            StdinKind::Pipe => format!(" < {stdin}"),
+            StdinKind::Tty => " (tty)".to_owned(),
+            kind => format!(" ({kind:?})"),
+        }
+}
+
+/// Lines of stderr that begin with `warning: `.
+pub(crate) fn warnings(output: &Output) -> Vec<String> {
+    output
+        .stderr_text()
+        .lines()
+        .filter_map(|line| line.strip_prefix("warning: ").map(str::to_owned))
+        .collect()
+}
