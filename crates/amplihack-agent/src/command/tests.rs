@@ -190,6 +190,8 @@ fn one_argument_that_is_too_long_is_named() {
 
 #[test]
 fn what_no_version_takes_is_refused_without_one() {
+    use AgentBinary::{Amp, Amplifier, Claude};
+    use RunMode::{Headless, Interactive};
     let check = |agent, mode, prompt: Option<&str>, requested| {
         let installed = Installed::assumed(agent);
         let options = Options { add_dirs: vec!["/a".into()], ..Options::default() };
@@ -198,8 +200,6 @@ fn what_no_version_takes_is_refused_without_one() {
             AgentCommand { installed: &installed, mode, prompt, options: &options, before_verb, extra, cwd };
         command.check(requested).map_err(|error| amplihack_utils::error::Explain::kind(&error))
     };
-    use AgentBinary::{Amp, Amplifier, Claude};
-    use RunMode::{Headless, Interactive};
     let long = "x".repeat(MAX_ARG_BYTES + 1);
     assert_eq!(check(Amplifier, Headless, Some("hi"), PromptDelivery::Stdin), Err("delivery_rejected"));
     assert_eq!(check(Amplifier, Interactive, None, PromptDelivery::Tempfile), Err("delivery_rejected"));

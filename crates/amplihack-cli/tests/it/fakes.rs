@@ -1,9 +1,11 @@
 //! A repository with a fake of every agent, launched through the real binary, and how a fake was called in one line.
 
-use amplihack_agent::AgentBinary;
-use amplihack_testkit::{Output, Record, Run, Sandbox, StdinKind};
+use std::os::unix::fs::MetadataExt;
 
-use crate::world::prepare;
+use amplihack_agent::AgentBinary;
+use amplihack_testkit::{Bytes, Output, Record, Run, Sandbox, StdinKind};
+
+use crate::world::{amplihack, prepare};
 
 /// A repository with a fake agent of each name in PATH.
 pub(crate) fn fakes() -> Sandbox {
@@ -45,8 +47,7 @@ pub(crate) fn launched(sandbox: &Sandbox, run: Run) -> (Output, Record) {
     (output, sandbox.only_run())
 }
 
-/// Runs `run`, which must end with `code` and start no agent, not even for its version if `code` is that of a usage
-/// error found before it is needed. Returns its output.
+/// Runs `run`, which must end with `code`, print nothing on stdout and start no agent but for its version.
 #[track_caller]
 pub(crate) fn refused(sandbox: &Sandbox, run: Run, code: i32) -> Output {
     forget(sandbox);
@@ -65,8 +66,8 @@ pub(crate) fn forget(sandbox: &Sandbox) {
 /// How an agent was called: its arguments with `|` between, then ` < stdin` if that was a pipe, ` (tty)`, or nothing for
 /// `/dev/null`.
 pub(crate) fn shape(record: &Record) -> String {
-    let words: Vec<String> = record.args().iter().map(amplihack_testkit::Bytes::lossy).collect();
-    let stdin = record.stdin.as_ref().map(amplihack_testkit::Bytes::lossy).unwrap_or_default();
+    let words: Vec<String> = record.args().iter().map(Bytes::lossy).collect();
+    let stdin = record.stdin.as_ref().map(Bytes::lossy).unwrap_or_default();
     words.join("|")
         + &match record.stdin_kind {
             StdinKind::Null => String::new(),
@@ -83,4 +84,24 @@ pub(crate) fn warnings(output: &Output) -> Vec<String> {
         .lines()
         .filter_map(|line| line.strip_prefix("warning: ").map(str::to_owned))
         .collect()
+}
+
+/// `program` in the sandbox, to be given arguments.
+pub(crate) fn prepare_program(sandbox: &Sandbox, program: &str) -> Run {
+    Run::new(sandbox.command(program))
+}
+
+/// Whether file permissions and mounts are no obstacle to this test.
+pub(crate) fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
+}
+
+/// `amplihack` with `args`, held to the permissions of files although it may run as root.
+pub(crate) fn without_privilege(sandbox: &Sandbox, args: &[&str]) -> Run {
+    if !is_root() {
+        return prepare(sandbox, args);
+    }
+    let drop = "-dac_override,-dac_read_search";
+    let run = prepare_program(sandbox, "/usr/bin/setpriv");
+    run.arg(format!("--inh-caps={drop}")).arg(format!("--bounding-set={drop}")).arg(amplihack()).args(args)
 }

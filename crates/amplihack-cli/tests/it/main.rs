@@ -6,6 +6,9 @@
 )]
 
 mod bad_input;
+mod bad_places;
+mod delivery;
+mod dry_run;
 mod exit_codes;
 mod fakes;
 mod input;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use amplihack_testkit::Sandbox;
 
 use crate::fakes::{fakes, forget, launch};
-use crate::world::prepare;
+use crate::world::run;
 
 /// Mode, size, time of change in nanoseconds, inode.
 type Facts = (u32, u64, i128, u64);
@@ -82,15 +82,15 @@ fn what_only_tells_writes_and_starts_nothing() {
         (&["claude", "--no-such-option"], 2),
         (&["claude", "--prompt", ""], 2),
     ] {
-        let output = prepare(&sandbox, args).output();
+        let output = run(&sandbox, args);
         output.assert_code(code);
         assert_eq!(output.stdout.is_empty(), code != 0, "{args:?}: {output}");
         assert_eq!(output.stderr.is_empty(), code == 0, "{args:?}: {output}");
         assert_eq!(changed(&before, &sandbox), [""; 0], "{args:?}");
         assert_eq!(sandbox.starts(), [], "{args:?}");
     }
-    prepare(&sandbox, &["which"]).output().assert_stdout("codex\n");
-    let version = prepare(&sandbox, &["--version"]).output();
+    run(&sandbox, &["which"]).assert_stdout("codex\n");
+    let version = run(&sandbox, &["--version"]);
     version.assert_stdout(format!("amplihack {}\n", env!("CARGO_PKG_VERSION")));
 }
 
@@ -111,7 +111,7 @@ fn doctor_writes_the_version_cache_and_asks_for_versions_once() {
         calls
     };
     let tools = ["git --version", "ssh -V", "tmux -V"];
-    let first = prepare(&sandbox, &["doctor"]).output();
+    let first = run(&sandbox, &["doctor"]);
     first.assert_code(0).assert_stderr("");
     let mut all: Vec<String> =
         ["amp", "amplifier", "claude", "codex", "copilot"].map(|agent| format!("{agent} --version")).into();
@@ -122,11 +122,11 @@ fn doctor_writes_the_version_cache_and_asks_for_versions_once() {
     let before = listing(&sandbox);
     for args in [&["doctor"][..], &["doctor", "--json"]] {
         forget(&sandbox);
-        prepare(&sandbox, args).output().assert_code(0);
+        run(&sandbox, args).assert_code(0);
         assert_eq!(started(&sandbox), tools, "{args:?}");
         assert_eq!(changed(&before, &sandbox), [""; 0], "{args:?}");
     }
-    let again = prepare(&sandbox, &["doctor"]).output();
+    let again = run(&sandbox, &["doctor"]);
     again.assert_stdout(&first.stdout);
 }
 
@@ -136,7 +136,7 @@ fn a_dry_run_writes_the_version_cache_only() {
     let before = listing(&sandbox);
     let long = "x".repeat(5000);
     for agent in ["claude", "copilot", "codex", "amplifier", "amp"] {
-        prepare(&sandbox, &[agent, "--dry-run", "--prompt", &long]).output().assert_code(0);
+        run(&sandbox, &[agent, "--dry-run", "--prompt", &long]).assert_code(0);
     }
     assert_eq!(sandbox.runs(), []);
     assert_eq!(changed(&before, &sandbox), ["home", "home/.amplihack", "home/.amplihack/versions.json"]);
