@@ -37,7 +37,7 @@ fn a_missing_agent_is_named_with_the_command_that_installs_it() {
 fn a_configured_path_that_is_no_program_is_an_error_and_not_passed_over() {
     let sandbox = fakes();
     let file = sandbox.write("work/file", "text");
-    for path in [file.as_path(), &sandbox.work(), Path::new("/nowhere/claude")] {
+    for path in [file.as_path(), &sandbox.work(), Path::new("/no-such-directory/claude")] {
         let run = prepare(&sandbox, &["claude", "hi"]).env("AMPLIHACK_CLAUDE_PATH", path);
         let output = refused(&sandbox, run, 3);
         output.assert_stderr(format!(
@@ -54,7 +54,7 @@ fn a_configured_path_that_is_no_program_is_an_error_and_not_passed_over() {
 fn a_program_that_cannot_run_is_named() {
     let sandbox = bare();
     for (text, code, cause) in [
-        ("#!/nowhere/interpreter\n", 3, "No such file or directory"),
+        ("#!/no-such-directory/interpreter\n", 3, "No such file or directory"),
         ("#!/etc/passwd\n", 1, "Permission denied"),
     ] {
         let path = sandbox.write("bin/claude", text);

@@ -1,5 +1,6 @@
 //! A repository with a fake of every agent, launched through the real binary, and how a fake was called in one line.
 
+use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
 
 use amplihack_agent::AgentBinary;
@@ -98,10 +99,15 @@ pub(crate) fn is_root() -> bool {
 
 /// `amplihack` with `args`, held to the permissions of files although it may run as root.
 pub(crate) fn without_privilege(sandbox: &Sandbox, args: &[&str]) -> Run {
+    unprivileged(sandbox, amplihack()).args(args)
+}
+
+/// `program` in the sandbox, to be given arguments, held to the permissions of files although it may run as root.
+pub(crate) fn unprivileged(sandbox: &Sandbox, program: impl AsRef<OsStr>) -> Run {
     if !is_root() {
-        return prepare(sandbox, args);
+        return Run::new(sandbox.command(program));
     }
     let drop = "-dac_override,-dac_read_search";
     let run = prepare_program(sandbox, "/usr/bin/setpriv");
-    run.arg(format!("--inh-caps={drop}")).arg(format!("--bounding-set={drop}")).arg(amplihack()).args(args)
+    run.arg(format!("--inh-caps={drop}")).arg(format!("--bounding-set={drop}")).arg(program)
 }
