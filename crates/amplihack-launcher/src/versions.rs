@@ -1,6 +1,8 @@
 //! The version cache: an agent is asked once for each state of its program file.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -41,17 +43,16 @@ impl Cache {
 
     /// The version of the program at `path`, if its file is still what it was.
     pub(crate) fn get(&self, path: &Path) -> Option<Version> {
-        let known = self.known.get(path.to_str()?)?;
+        let known = self.known.get(&*key(path))?;
         (state(path)? == (known.size, known.mtime_ns)).then(|| Version::parse(&known.version).ok())?
     }
 
     /// Remembers `version`. Two launches that write at once lose one entry, and ask once more.
     pub(crate) fn put(&mut self, path: &Path, version: &Version) {
-        let (Some(file), Some(name), Some((size, mtime_ns))) = (&self.file, path.to_str(), state(path))
-        else {
+        let (Some(file), Some((size, mtime_ns))) = (&self.file, state(path)) else {
             return;
         };
-        self.known.insert(name.to_owned(), Known { size, mtime_ns, version: version.to_string() });
+        self.known.insert(key(path).into_owned(), Known { size, mtime_ns, version: version.to_string() });
         let written = serde_json::to_vec(&self.known).map_err(std::io::Error::from).and_then(|text| {
             create_private_dir(file.parent().unwrap_or(Path::new("/")))?;
             write_atomic(file, &text, 0o600, Durability::Process)
@@ -59,6 +60,14 @@ impl Cache {
         if let Err(error) = written {
             tracing::debug!(%error, "the version cache cannot be written");
         }
+    }
+}
+
+/// The name of `path` in the cache; bytes that are not UTF-8 are written as `\xff`.
+fn key(path: &Path) -> Cow<'_, str> {
+    match path.to_str() {
+        Some(text) => text.into(),
+        None => path.as_os_str().as_bytes().escape_ascii().to_string().into(),
     }
 }
 

@@ -187,3 +187,29 @@ fn one_argument_that_is_too_long_is_named() {
         "the argument for --append-system-prompt has 131094 bytes, the platform takes at most 131071 in one argument"
     );
 }
+
+#[test]
+fn what_no_version_takes_is_refused_without_one() {
+    use AgentBinary::{Amp, Amplifier, Claude};
+    use RunMode::{Headless, Interactive};
+    let check = |agent, mode, prompt: Option<&str>, requested| {
+        let installed = Installed::assumed(agent);
+        let options = Options { add_dirs: vec!["/a".into()], ..Options::default() };
+        let (before_verb, extra, cwd) = (&[], &[], std::path::Path::new("/"));
+        let command =
+            AgentCommand { installed: &installed, mode, prompt, options: &options, before_verb, extra, cwd };
+        command.check(requested).map_err(|error| amplihack_utils::error::Explain::kind(&error))
+    };
+    let long = "x".repeat(MAX_ARG_BYTES + 1);
+    assert_eq!(check(Amplifier, Headless, Some("hi"), PromptDelivery::Stdin), Err("delivery_rejected"));
+    assert_eq!(check(Amplifier, Interactive, None, PromptDelivery::Tempfile), Err("delivery_rejected"));
+    assert_eq!(check(Amplifier, Headless, Some(&long), PromptDelivery::Auto), Err("prompt_too_large"));
+    assert_eq!(check(Claude, Headless, Some(&long), PromptDelivery::Auto), Ok(()));
+    assert_eq!(check(Claude, Interactive, Some(&long), PromptDelivery::Auto), Err("prompt_too_large"));
+    assert_eq!(check(Claude, Headless, Some("\0"), PromptDelivery::Auto), Err("prompt_empty"));
+    assert_eq!(check(Claude, Headless, None, PromptDelivery::Auto), Err("prompt_empty"));
+    assert_eq!(check(Claude, Interactive, None, PromptDelivery::Auto), Ok(()));
+    // These are refused later, with the version: no option for directories, no prompt in a terminal.
+    assert_eq!(check(Amplifier, Headless, Some("hi"), PromptDelivery::Auto), Ok(()));
+    assert_eq!(check(Amp, Interactive, Some("hi"), PromptDelivery::Auto), Ok(()));
+}

@@ -5,5 +5,14 @@
     reason = "a test fails by panic; helpers outside of #[test] functions too"
 )]
 
+mod bad_input;
+mod bad_places;
+mod delivery;
+mod dry_run;
+mod exit_codes;
+mod fakes;
+mod input;
+mod launch;
+mod read_only;
 mod real_agents;
 mod world;
