@@ -5,5 +5,14 @@
     reason = "a test fails by panic; helpers outside of #[test] functions too"
 )]
 
+mod completions;
+mod config;
+mod context_files;
+mod demo;
+mod doctor;
+mod nested;
+mod prove;
 mod real_agents;
+mod routing;
+mod scene;
 mod world;
