@@ -50,6 +50,7 @@ fn every_launch_of_every_agent_writes_its_context_and_nothing_of_the_prompt() {
         assert_eq!(git_status(&sandbox, &sandbox.work()), "");
     }
     assert_in_no_file(&sandbox, &prompt);
+    run(&sandbox, &["doctor"]).assert_nowhere(&prompt);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn prompt_delivery_is_reported_for_each_request() {
         let text = shown(&sandbox, output.assert_code(0));
         let (block, _) = text.split_once("\nActive agent").unwrap();
         let stderr = text.split_once("--- stderr\n").map_or("", |(_, stderr)| stderr);
-        report += &format!("=== {request}\n{block}{stderr}");
+        report.extend(["=== ", request, "\n", block, stderr]);
     }
     insta::assert_snapshot!(report);
 }

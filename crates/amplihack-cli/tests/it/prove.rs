@@ -131,7 +131,7 @@ fn on_claude(sandbox: &Sandbox, output: &Output) -> String {
         line.contains("claude: ")
             || ["broken: ", "prove: ", "nothing is", "--- exit"].iter().any(|start| line.starts_with(start))
     };
-    text.lines().filter(wanted).map(|line| format!("{line}\n")).collect()
+    text.lines().filter(wanted).flat_map(|line| [line, "\n"]).collect()
 }
 
 #[test]
@@ -144,9 +144,8 @@ fn an_agent_that_drops_every_prompt_is_found_out_and_not_launched() {
     let mut report = on_claude(&sandbox, &prove(&sandbox, &["claude"]));
     untouched.assert_untouched(&decoys);
     let proof = json(&decoys, "home/.amplihack/proofs/claude-2.1.332.json");
-    report +=
-        &format!("{:#}\n", serde_json::Value::from(masked(&sandbox, &proof.to_string())).as_str().unwrap());
-    report += "=== doctor afterwards\n";
+    report += &masked(&sandbox, &serde_json::to_string_pretty(&proof).unwrap());
+    report += "\n=== doctor afterwards\n";
     report += &on_claude(&sandbox, &run(&sandbox, &["doctor"]));
     report += "=== launch afterwards\n";
     report += &shown(&sandbox, &run(&sandbox, &["claude", "-p", "hi"]));

@@ -134,7 +134,7 @@ fn which_names_every_source() {
     let mut report = String::new();
     let mut add = |what: &str, sandbox: &Sandbox| {
         let text = run(sandbox, &["which", "--json"]).assert_code(0).assert_stderr("").stdout_text();
-        report += &format!("{what}: {}", masked(sandbox, &text));
+        report.extend([what, ": ", &masked(sandbox, &text)]);
     };
     add("nothing", &sandbox);
     run(&sandbox, &["claude", "-p", "hi"]).assert_code(0);

@@ -107,11 +107,13 @@ pub(crate) fn assert_in_no_file(sandbox: &Sandbox, text: &str) {
 
 /// Stdout, stderr where there is any, and the exit code, with everything that changes from run to run replaced.
 pub(crate) fn shown(sandbox: &Sandbox, output: &Output) -> String {
-    let mut text = masked(sandbox, &output.stdout_text());
-    if !output.stderr.is_empty() {
-        text += &format!("--- stderr\n{}", masked(sandbox, &output.stderr_text()));
-    }
-    text + &format!("--- exit {}\n", output.code.map_or("by signal".to_owned(), |code| code.to_string()))
+    let stdout = masked(sandbox, &output.stdout_text());
+    let stderr = match output.stderr_text() {
+        text if text.is_empty() => text,
+        text => format!("--- stderr\n{}", masked(sandbox, &text)),
+    };
+    let code = output.code.map_or("by signal".to_owned(), |code| code.to_string());
+    format!("{stdout}{stderr}--- exit {code}\n")
 }
 
 /// `text` with the sandbox's path, sessions, times and this version of amplihack replaced.
@@ -141,5 +143,6 @@ fn replacement(word: &str) -> Option<&'static str> {
         let hex = random.len() == 12 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
         (time.len() == 16 && time.ends_with('Z') && hex).then_some("[SESSION]")
     };
-    is_session().or_else(|| word.parse::<jiff::Timestamp>().is_ok().then_some("[TIME]"))
+    let is_version = || (word == env!("CARGO_PKG_VERSION")).then_some("[VERSION]");
+    is_session().or_else(is_version).or_else(|| word.parse::<jiff::Timestamp>().is_ok().then_some("[TIME]"))
 }
