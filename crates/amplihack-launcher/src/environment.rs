@@ -63,8 +63,10 @@ pub(crate) fn changes(agent: AgentBinary, session: &SessionId, depth: u64, env: 
 /// Variables that a host above hid from its tools though a nested `agent` needs them, from the environment of the
 /// launcher that started that host: it is the user's own process, alive, and nothing is stored on the way.
 fn withheld(agent: AgentBinary, env: &Env) -> Vec<Change> {
+    // Where one of a group was set anew, the rest of the old group would not fit it.
+    let untouched = |group: &&&[&'static str]| group.iter().all(|name| env.get(name).is_none());
     let wanted: Vec<&str> =
-        profile(agent).withheld.iter().copied().filter(|name| env.get(name).is_none()).collect();
+        profile(agent).withheld.iter().filter(untouched).copied().flatten().copied().collect();
     if wanted.is_empty() {
         return Vec::new();
     }

@@ -140,6 +140,13 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
             .deliver(requested)?;
             let delivery = describe(&delivered, &installed, prompt.as_ref().map_or(0, String::len));
             notices.extend(delivered.warnings.into_iter().map(Notice::Delivery));
+            if delivery.channel.is_some() && !installed.proofs.refuted.is_empty() {
+                notices.push(Notice::Refuted {
+                    agent,
+                    version: installed.version.clone(),
+                    channels: installed.proofs.refuted.clone(),
+                });
+            }
             if delivery.trust == Some(Trust::UnknownVersion) {
                 notices.push(Notice::Unproved {
                     agent,

@@ -25,6 +25,7 @@ pub(crate) static PROFILE: Profile = Profile {
     title: "Claude Code",
     program: "claude",
     install_places: &[".claude/local/claude", ".local/bin/claude"],
+    directories: &[],
     install_hint: "npm install -g @anthropic-ai/claude-code",
     prompt_note: SLASH,
     rows: &[

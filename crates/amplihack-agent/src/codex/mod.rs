@@ -25,6 +25,7 @@ pub(crate) static PROFILE: Profile = Profile {
     title: "OpenAI Codex CLI",
     program: "codex",
     install_places: &[".local/bin/codex"],
+    directories: &["CODEX_HOME", "XDG_CACHE_HOME"],
     install_hint: "npm install -g @openai/codex",
     prompt_note: BOM,
     rows: &[

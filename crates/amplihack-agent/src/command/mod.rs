@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::{
     DeliveryHandle, DeliveryMode, DeliveryWarning, MAX_ARG_BYTES, PromptDelivery, Selection, sanitize_nul,
     select,
@@ -217,10 +218,23 @@ impl AgentCommand<'_> {
                 mode: self.mode,
                 size: prompt.len() as u64,
                 limit,
-                could: crate::installed::could_take(prompt),
+                could: self.could_take(prompt),
+            },
+            None if !self.installed.proofs.refuted.is_empty() => DeliveryError::Refuted {
+                agent,
+                version: self.installed.version.clone(),
+                channels: self.installed.proofs.refuted.clone(),
             },
             None => self.unsupported(Capability::Prompt(DeliveryMode::Argv)).into(),
         }
+    }
+
+    /// Agents and channels that hold `prompt`, without what was refuted here.
+    fn could_take(&self, prompt: &str) -> Vec<(AgentBinary, DeliveryMode)> {
+        let Installed { agent, proofs, .. } = self.installed;
+        let mut could = crate::installed::could_take(prompt);
+        could.retain(|(other, mode)| other != agent || !proofs.refuted.contains(mode));
+        could
     }
 
     /// All words but the prompt, in their slots.

@@ -213,3 +213,33 @@ fn what_no_version_takes_is_refused_without_one() {
     assert_eq!(check(Amplifier, Headless, Some("hi"), PromptDelivery::Auto), Ok(()));
     assert_eq!(check(Amp, Interactive, Some("hi"), PromptDelivery::Auto), Ok(()));
 }
+
+#[test]
+fn a_refuted_channel_is_not_used_and_without_another_there_is_an_error() {
+    let long = "x".repeat(5000);
+    let deliver = |refuted: &[DeliveryMode], prompt: &str| {
+        let mut installed = Installed::assumed(AgentBinary::Claude);
+        installed.version = Some(semver::Version::new(2, 1, 332));
+        installed.proofs.refuted = refuted.to_vec();
+        let command = AgentCommand {
+            installed: &installed,
+            mode: RunMode::Headless,
+            prompt: Some(prompt),
+            options: &Options::default(),
+            before_verb: &[],
+            extra: &[],
+            cwd: std::path::Path::new("/"),
+        };
+        command.deliver(PromptDelivery::Auto).map(|delivered| delivered.selected_mode)
+    };
+    assert_eq!(deliver(&[], &long).unwrap(), DeliveryMode::Stdin);
+    assert_eq!(deliver(&[DeliveryMode::Stdin], &long).unwrap(), DeliveryMode::Argv);
+    assert_eq!(deliver(&[DeliveryMode::Argv], "short").unwrap(), DeliveryMode::Stdin);
+    assert_eq!(
+        deliver(&[DeliveryMode::Argv, DeliveryMode::Stdin], "short").unwrap_err().to_string(),
+        "no prompt reaches claude 2.1.332 unchanged: a probe on this machine refuted argv and stdin"
+    );
+    let error = deliver(&[DeliveryMode::Stdin], &"x".repeat(200_000)).unwrap_err();
+    let DeliveryError::TooLarge { could, .. } = error else { panic!("{error}") };
+    assert!(!could.is_empty() && could.iter().all(|(agent, _)| *agent != AgentBinary::Claude), "{could:?}");
+}

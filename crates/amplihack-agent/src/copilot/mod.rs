@@ -23,6 +23,7 @@ pub(crate) static PROFILE: Profile = Profile {
     title: "GitHub Copilot CLI",
     program: "copilot",
     install_places: &[".local/bin/copilot"],
+    directories: &["COPILOT_CACHE_HOME", "COPILOT_HOME", "XDG_CACHE_HOME"],
     install_hint: "npm install -g @github/copilot",
     prompt_note: TRIMS,
     rows: &[
@@ -186,10 +187,8 @@ pub(crate) static PROFILE: Profile = Profile {
         "COPILOT_PROJECT_DIR",
     ],
     withheld: &[
-        "COPILOT_OFFLINE",
-        "COPILOT_PROVIDER_API_KEY",
-        "COPILOT_PROVIDER_BASE_URL",
-        "COPILOT_PROVIDER_TYPE",
+        &["COPILOT_OFFLINE"],
+        &["COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_TYPE"],
     ],
     refuses_requests: None,
 };
