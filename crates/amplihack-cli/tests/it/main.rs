@@ -6,4 +6,10 @@
 )]
 
 mod real_agents;
+mod real_amp;
+mod real_nesting;
+mod real_options;
+mod real_permissions;
+mod real_signals;
+mod real_terminal;
 mod world;
