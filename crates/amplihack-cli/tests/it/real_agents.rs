@@ -2,8 +2,8 @@
 
 use amplihack_agent::{AgentBinary, Evidence, profile};
 use amplihack_probe::model::{Delivery, HELLO, Reply, Script};
-use amplihack_testkit::Run;
 use amplihack_testkit::procs::ArgvWatch;
+use amplihack_testkit::{Output, Run};
 
 use crate::world::World;
 
@@ -43,6 +43,14 @@ fn assert_arrived(world: &World, agent: AgentBinary, text: &str) {
     assert!(arrived, "{agent} did not hand on {:.200} ({} bytes): {seen:#?}", text, text.len());
 }
 
+/// amplihack had nothing to tell about the prompt's way; warnings of the agent's own are not looked at.
+#[track_caller]
+pub(crate) fn assert_nothing_noticed(output: &Output) {
+    for words in ["degrading to", "a prompt by", "removed from the prompt", "descendants can learn"] {
+        assert!(!output.stderr_text().contains(words), "{output}");
+    }
+}
+
 /// Sends prompts of all sizes through `amplihack <agent> -p --prompt-file`; `largest` is the last size.
 fn prompts_arrive(agent: AgentBinary, largest: usize) {
     World::with(agent, greeting(), |world| {
@@ -55,7 +63,7 @@ fn prompts_arrive(agent: AgentBinary, largest: usize) {
             let output = world.run(&[agent.name(), "-p", "--prompt-file", file.to_str().unwrap()]);
             let seen = watch.finish();
             output.assert_code(0).assert_stdout_has(HELLO);
-            assert_eq!(output.stderr_text().lines().find(|line| line.starts_with("warning")), None);
+            assert_nothing_noticed(&output);
             assert_arrived(world, agent, &text);
             if bytes > 4096 {
                 seen.assert_unseen_while_running(agent.name());

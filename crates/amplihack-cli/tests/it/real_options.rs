@@ -5,7 +5,7 @@ use std::path::Path;
 use amplihack_agent::AgentBinary;
 use amplihack_probe::model::HELLO;
 
-use crate::real_agents::greeting;
+use crate::real_agents::{assert_nothing_noticed, greeting};
 use crate::world::World;
 
 /// Text of an option that quoting would break.
@@ -53,8 +53,7 @@ fn ask(world: &World, agent: AgentBinary, prompt: &str, options: &[&str]) -> (Ve
     args.extend_from_slice(options);
     let output = world.run(&args);
     output.assert_code(0).assert_stdout_has(HELLO);
-    let stderr = output.stderr_text();
-    assert!(!stderr.contains("warning:"), "{stderr}");
+    assert_nothing_noticed(&output);
     let requests = world.server.requests("run");
     let last = requests.last().unwrap();
     (last.said().into_iter().map(|said| said.text).collect(), format!("{:?}", last.body))
