@@ -1,5 +1,7 @@
 //! What `--permissions` really lets the real CLIs do when nobody is there to be asked.
 
+use std::path::Path;
+
 use amplihack_agent::AgentBinary;
 use amplihack_probe::model::{HELLO, Reply, Script};
 
@@ -10,13 +12,17 @@ use crate::world::World;
 struct Did {
     /// A shell command that only makes a file.
     touch: bool,
-    /// Any other shell command.
+    /// Any other shell command, writing in the working directory.
     shell: bool,
+    /// The same command, writing neither there nor where temporary files go.
+    outside: bool,
     /// The agent's own file-writing tool, where it has one.
     write: bool,
 }
 
-const NOTHING: Did = Did { touch: false, shell: false, write: false };
+const NOTHING: Did = Did { touch: false, shell: false, outside: false, write: false };
+
+const EVERYTHING: Did = Did { touch: true, shell: true, outside: true, write: true };
 
 /// What `agent` does with all three tool calls under `level`.
 fn did(agent: AgentBinary, level: Option<&str>) -> Option<Did> {
@@ -24,11 +30,18 @@ fn did(agent: AgentBinary, level: Option<&str>) -> Option<Did> {
     World::with(agent, Script::default(), |world| {
         let work = world.sandbox.work();
         let file = |name: &str| work.join(name);
+        let outside = Path::new("/var/tmp").join(world.sandbox.marker("outside"));
         world.server.script(
             "run",
             Script::new([
                 Reply::Tool { command: format!("touch '{}'", file("touched").display()) },
-                Reply::Tool { command: format!("seq 3 | tee '{}' | sha256sum", file("piped").display()) },
+                Reply::Tool {
+                    command: format!(
+                        "seq 3 | tee '{}' '{}' | sha256sum",
+                        file("piped").display(),
+                        outside.display()
+                    ),
+                },
                 Reply::Write { path: file("written").display().to_string(), text: "text".to_owned() },
                 Reply::Text(HELLO.to_owned()),
             ]),
@@ -39,6 +52,7 @@ fn did(agent: AgentBinary, level: Option<&str>) -> Option<Did> {
         did = Some(Did {
             touch: file("touched").exists(),
             shell: file("piped").exists(),
+            outside: std::fs::remove_file(&outside).is_ok(),
             write: file("written").exists(),
         });
     });
@@ -60,8 +74,8 @@ fn claude_keeps_its_permission_levels() {
         AgentBinary::Claude,
         &[
             (Some("ask"), NOTHING),
-            (Some("edit"), Did { touch: true, shell: false, write: true }),
-            (Some("full"), Did { touch: true, shell: true, write: true }),
+            (Some("edit"), Did { touch: true, write: true, ..NOTHING }),
+            (Some("full"), EVERYTHING),
         ],
     );
 }
@@ -72,8 +86,9 @@ fn codex_keeps_its_permission_levels() {
         AgentBinary::Codex,
         &[
             (Some("ask"), NOTHING),
-            (Some("edit"), Did { touch: true, shell: true, write: false }),
-            (Some("full"), Did { touch: true, shell: true, write: false }),
+            (Some("edit"), Did { touch: true, shell: true, ..NOTHING }),
+            // Codex was offered no tool that writes files: its shell does.
+            (Some("full"), Did { write: false, ..EVERYTHING }),
         ],
     );
 }
@@ -82,10 +97,6 @@ fn codex_keeps_its_permission_levels() {
 fn copilot_keeps_its_permission_levels() {
     assert_levels(
         AgentBinary::Copilot,
-        &[
-            (Some("ask"), NOTHING),
-            (Some("edit"), Did { touch: false, shell: false, write: true }),
-            (Some("full"), Did { touch: true, shell: true, write: true }),
-        ],
+        &[(Some("ask"), NOTHING), (Some("edit"), Did { write: true, ..NOTHING }), (Some("full"), EVERYTHING)],
     );
 }
