@@ -70,7 +70,7 @@ pub(crate) fn discover_and_tell(
 fn cached_version(installed: &Installed, env: &Env, versions: Versions) -> Result<Option<Version>, String> {
     let mut cache = Cache::open(env);
     if let Some(known) = cache.get(&installed.path) {
-        return Ok(Some(known));
+        return Ok(known);
     }
     let mut command =
         amplihack_agent::command::passthrough(installed, &["--version".into()], std::path::Path::new("/"));
@@ -91,17 +91,57 @@ fn cached_version(installed: &Installed, env: &Env, versions: Versions) -> Resul
     let output = probe(command, PROBE_DEADLINE).map_err(|error| error.to_string())?;
     let version = version::parse(&String::from_utf8_lossy(&output.stdout))
         .or_else(|| version::parse(&String::from_utf8_lossy(&output.stderr)));
-    match &version {
-        Some(version) => cache.put(&installed.path, version),
-        None if !output.exit.success() => {
-            let (path, code) = (installed.path.display(), output.exit.code());
-            return Err(format!("{path} --version ended with {code} and no version; run it to see why"));
-        }
-        None => {}
+    // A program that ends well and tells no version will not tell one next time; one that fails may be in passing trouble.
+    if version.is_none() && !output.exit.success() {
+        let (path, code) = (installed.path.display(), output.exit.code());
+        return Err(format!("{path} --version ended with {code} and no version; run it to see why"));
     }
+    cache.put(&installed.path, version.as_ref());
     Ok(version)
 }
 
 fn throw_away() -> std::io::Result<tempfile::TempDir> {
     tempfile::Builder::new().prefix("amplihack-version-").tempdir()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// A program that counts its starts, then does what `rest` says, and an environment in which it is Claude.
+    fn program(dir: &std::path::Path, rest: &str) -> (PathBuf, Env) {
+        let program = dir.join("claude");
+        let count = dir.join("starts");
+        std::fs::write(&program, format!("#!/bin/sh\necho x >> '{}'\n{rest}\n", count.display())).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let env = Env::empty()
+            .with("AMPLIHACK_HOME", dir.join("home"))
+            .with("PATH", format!("{}:/usr/bin:/bin", dir.display()));
+        (count, env)
+    }
+
+    fn asked(rest: &str) -> (Vec<Option<semver::Version>>, usize) {
+        let dir = tempfile::tempdir().unwrap();
+        let (count, env) = program(dir.path(), rest);
+        let config = Config::load(&env, dir.path(), &[]).unwrap();
+        let answers = (0..3)
+            .map(|_| discover(AgentBinary::Claude, &env, &config, Versions::Cached).unwrap().version)
+            .collect();
+        (answers, std::fs::read_to_string(count).unwrap().lines().count())
+    }
+
+    #[test]
+    fn a_program_is_asked_once_also_when_it_tells_no_version() {
+        let version = semver::Version::new(2, 1, 332);
+        assert_eq!(asked("echo '2.1.332 (Claude Code)'"), (vec![Some(version); 3], 1));
+        assert_eq!(asked("echo 'no number here'"), (vec![None; 3], 1));
+    }
+
+    #[test]
+    fn a_program_that_fails_is_asked_again() {
+        assert_eq!(asked("exit 1"), (vec![None; 3], 3));
+    }
 }

@@ -168,7 +168,7 @@ impl Kind {
     }
 
     /// What a value has to be, to complete "must be …".
-    pub(super) fn expected(self) -> String {
+    pub fn expected(self) -> String {
         match self {
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::Number { max } => format!("a whole number from 0 to {max}"),
