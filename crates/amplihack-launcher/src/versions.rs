@@ -44,6 +44,7 @@ impl Cache {
 
     /// The answer of the program at `path`, if it was asked and its file is still what it was. The answer may be that it
     /// tells no version.
+    #[expect(clippy::option_option, reason = "not asked, and asked without an answer, are two things")]
     pub(crate) fn get(&self, path: &Path) -> Option<Option<Version>> {
         let known = self.known.get(&*key(path))?;
         if state(path)? != (known.size, known.mtime_ns) {
@@ -57,7 +58,10 @@ impl Cache {
         let (Some(file), Some((size, mtime_ns))) = (&self.file, state(path)) else {
             return;
         };
-        self.known.insert(key(path).into_owned(), Known { size, mtime_ns, version: version.map(Version::to_string) });
+        self.known.insert(
+            key(path).into_owned(),
+            Known { size, mtime_ns, version: version.map(Version::to_string) },
+        );
         let written = serde_json::to_vec(&self.known).map_err(std::io::Error::from).and_then(|text| {
             create_private_dir(file.parent().unwrap_or(Path::new("/")))?;
             write_atomic(file, &text, 0o600, Durability::Process)

@@ -19,9 +19,11 @@ fn takes_a_prompt(agent: AgentBinary, leave: &str) {
     }
     World::with(agent, greeting(), |world| {
         let tmux = Tmux::new(&world.sandbox);
+        // Codex would leave a server of its own running for later sessions.
+        let own = if agent == AgentBinary::Codex { "-- --no-daemon" } else { "" };
         // The shell shows the exit code and whether the terminal echoes again and reads lines.
         let script = format!(
-            "'{}' {agent} \"--prompt=$1\"; echo \"exit=$?\"; \
+            "'{}' {agent} \"--prompt=$1\" {own}; echo \"exit=$?\"; \
              stty -a | grep -q ' icanon .* echo ' && echo 'terminal sane'; exec cat",
             amplihack().display()
         );
