@@ -53,8 +53,10 @@ pub(crate) fn changes(agent: AgentBinary, session: &SessionId, depth: u64, env: 
         Change::set(DEPTH, depth.to_string()),
         Change::set("AMPLIHACK_VERSION", env!("CARGO_PKG_VERSION")),
     ];
-    let scrubbed =
-        env.iter().filter(|(name, _)| name.to_str().is_some_and(|name| profile(agent).scrubs(name)));
+    // Whichever agent is above this launch, what it set for its own tools misleads those below: Codex within Claude
+    // would hand CLAUDECODE to its tools.
+    let scrubs = |name: &str| AgentBinary::ALL.into_iter().any(|above| profile(above).scrubs(name));
+    let scrubbed = env.iter().filter(|(name, _)| name.to_str().is_some_and(scrubs));
     changes.extend(scrubbed.map(|(name, _)| Change { name: name.to_owned(), value: None }));
     changes.extend(withheld(agent, env));
     changes
@@ -63,8 +65,10 @@ pub(crate) fn changes(agent: AgentBinary, session: &SessionId, depth: u64, env: 
 /// Variables that a host above hid from its tools though a nested `agent` needs them, from the environment of the
 /// launcher that started that host: it is the user's own process, alive, and nothing is stored on the way.
 fn withheld(agent: AgentBinary, env: &Env) -> Vec<Change> {
+    // Where one of a group was set anew, the rest of the old group would not fit it.
+    let untouched = |group: &&&[&'static str]| group.iter().all(|name| env.get(name).is_none());
     let wanted: Vec<&str> =
-        profile(agent).withheld.iter().copied().filter(|name| env.get(name).is_none()).collect();
+        profile(agent).withheld.iter().filter(untouched).copied().flatten().copied().collect();
     if wanted.is_empty() {
         return Vec::new();
     }

@@ -1,7 +1,7 @@
 //! Deciding a launch: which program, which channel, which environment. Starts nothing but a version probe.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -103,7 +103,20 @@ pub struct Delivery {
 pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, LaunchError> {
     let LaunchRequest { agent, installed, mode, task, cwd } = request;
     let depth = depth(env, config.max_depth().into())?;
-    std::fs::read_dir(&cwd).map_err(|source| LaunchError::Directory { path: cwd.clone(), source })?;
+    enterable(&cwd)?;
+    if let (None, Task::Prompt { prompt, requested, options, before_verb, extra }) = (&installed, &task) {
+        // What is refused at every version is refused before the agent is asked for its own.
+        AgentCommand {
+            installed: &Installed::assumed(agent),
+            mode,
+            prompt: prompt.as_deref(),
+            options,
+            before_verb,
+            extra,
+            cwd: &cwd,
+        }
+        .check(*requested)?;
+    }
     // Arguments that pass through need no version.
     let versions = if matches!(task, Task::Passthrough(_)) { Versions::Unknown } else { Versions::Cached };
     let installed = match installed {
@@ -127,6 +140,13 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
             .deliver(requested)?;
             let delivery = describe(&delivered, &installed, prompt.as_ref().map_or(0, String::len));
             notices.extend(delivered.warnings.into_iter().map(Notice::Delivery));
+            if delivery.channel.is_some() && !installed.proofs.refuted.is_empty() {
+                notices.push(Notice::Refuted {
+                    agent,
+                    version: installed.version.clone(),
+                    channels: installed.proofs.refuted.clone(),
+                });
+            }
             if delivery.trust == Some(Trust::UnknownVersion) {
                 notices.push(Notice::Unproved {
                     agent,
@@ -155,6 +175,14 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         handle,
         env,
     })
+}
+
+/// Whether an agent can be started in `directory`: only the right to enter it is needed.
+pub fn enterable(directory: &Path) -> Result<(), LaunchError> {
+    match std::fs::metadata(directory.join(".")) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(LaunchError::Directory { path: directory.to_owned(), source }),
+    }
 }
 
 fn describe(delivered: &DeliveredCommand, installed: &Installed, prompt_bytes: usize) -> Delivery {

@@ -1,6 +1,8 @@
 //! The version cache: an agent is asked once for each state of its program file.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -21,11 +23,7 @@ struct Known {
     version: Option<String>,
 }
 
-/// What a program answered when it was asked: a version, or none that can be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answer(pub(crate) Option<Version>);
-
-/// Answers by program path. A damaged or missing file is an empty cache: the agents can be asked again.
+/// Versions by program path. A damaged or missing file is an empty cache: the agents can be asked again.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     file: Option<PathBuf>,
@@ -44,23 +42,26 @@ impl Cache {
         Self { file, known }
     }
 
-    /// The answer of the program at `path`, if it was asked and its file is still what it was.
-    pub(crate) fn get(&self, path: &Path) -> Option<Answer> {
-        let known = self.known.get(path.to_str()?)?;
+    /// The answer of the program at `path`, if it was asked and its file is still what it was. The answer may be that it
+    /// tells no version.
+    #[expect(clippy::option_option, reason = "not asked, and asked without an answer, are two things")]
+    pub(crate) fn get(&self, path: &Path) -> Option<Option<Version>> {
+        let known = self.known.get(&*key(path))?;
         if state(path)? != (known.size, known.mtime_ns) {
             return None;
         }
-        known.version.as_deref().map(Version::parse).transpose().ok().map(Answer)
+        known.version.as_deref().map(Version::parse).transpose().ok()
     }
 
     /// Remembers an answer. Two launches that write at once lose one entry, and ask once more.
     pub(crate) fn put(&mut self, path: &Path, version: Option<&Version>) {
-        let (Some(file), Some(name), Some((size, mtime_ns))) = (&self.file, path.to_str(), state(path))
-        else {
+        let (Some(file), Some((size, mtime_ns))) = (&self.file, state(path)) else {
             return;
         };
-        self.known
-            .insert(name.to_owned(), Known { size, mtime_ns, version: version.map(Version::to_string) });
+        self.known.insert(
+            key(path).into_owned(),
+            Known { size, mtime_ns, version: version.map(Version::to_string) },
+        );
         let written = serde_json::to_vec(&self.known).map_err(std::io::Error::from).and_then(|text| {
             create_private_dir(file.parent().unwrap_or(Path::new("/")))?;
             write_atomic(file, &text, 0o600, Durability::Process)
@@ -68,6 +69,14 @@ impl Cache {
         if let Err(error) = written {
             tracing::debug!(%error, "the version cache cannot be written");
         }
+    }
+}
+
+/// The name of `path` in the cache; bytes that are not UTF-8 are written as `\xff`.
+fn key(path: &Path) -> Cow<'_, str> {
+    match path.to_str() {
+        Some(text) => text.into(),
+        None => path.as_os_str().as_bytes().escape_ascii().to_string().into(),
     }
 }
 
@@ -91,7 +100,7 @@ mod tests {
         let mut cache = Cache::open(&env);
         assert_eq!(cache.get(&program), None);
         cache.put(&program, Some(&version));
-        assert_eq!(Cache::open(&env).get(&program), Some(Answer(Some(version))));
+        assert_eq!(Cache::open(&env).get(&program), Some(Some(version)));
         std::fs::write(&program, "longer").unwrap();
         assert_eq!(Cache::open(&env).get(&program), None);
     }
@@ -105,6 +114,6 @@ mod tests {
         let env = Env::empty().with("AMPLIHACK_HOME", dir.path());
         let mut cache = Cache::open(&env);
         cache.put(&program, None);
-        assert_eq!(Cache::open(&env).get(&program), Some(Answer(None)));
+        assert_eq!(Cache::open(&env).get(&program), Some(None));
     }
 }

@@ -27,7 +27,6 @@ pub(crate) fn page() -> String {
         Table::new(&["key", "meaning", "value", "default", "variable", "a repository's file may"]);
     for key in KEYS {
         let reach = match key.reach {
-            Reach::Free => "set it",
             Reach::Lower => "lower it; raise it only when trusted",
             Reach::Trusted => "set it only when trusted",
             Reach::UserOnly => "never set it",

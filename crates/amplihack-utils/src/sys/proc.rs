@@ -203,11 +203,12 @@ mod tests {
 
     #[test]
     fn children_are_listed_until_they_are_reaped() {
-        let mut child = Command::new("true").spawn().unwrap();
-        let Some(found) = children() else {
-            child.wait().unwrap();
+        if children().is_none() {
+            // A kernel without that list.
             return;
-        };
+        }
+        let mut child = Command::new("true").spawn().unwrap();
+        let found = children().unwrap();
         assert!(found.contains(&child.id()), "{found:?}");
         let pidfd = crate::sys::open_pidfd(child.id(), start_time(child.id()).unwrap()).unwrap();
         while crate::sys::ended(&pidfd).unwrap().is_none() {
