@@ -133,7 +133,7 @@ mod tests {
         let (file, link, pipe) = (dir.path().join("f"), dir.path().join("l"), dir.path().join("p"));
         std::fs::write(&file, b"x").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        rustix::fs::mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
         assert_eq!(read_regular(&file, 1).unwrap(), b"x");
         assert_eq!(read_regular(&link, 1).unwrap(), b"x");
         assert_eq!(read_regular(&file, 0).unwrap_err().kind(), io::ErrorKind::FileTooLarge);

@@ -54,7 +54,10 @@ fn section(profile: &Profile) -> String {
     item("sub-commands that pass through untouched", &codes(grammar.subcommands));
     item("commands that take a prompt", &codes(grammar.verbs));
     item("removed from its environment", &codes(profile.scrub));
-    item("given back to a nested session, since it hides them from its tools", &codes(&profile.withheld.concat()));
+    item(
+        "given back to a nested session, since it hides them from its tools",
+        &codes(&profile.withheld.concat()),
+    );
     let _ = write!(section, "\n{}", table.finish());
     section
 }
