@@ -123,7 +123,7 @@ mod tests {
         (count, env)
     }
 
-    fn asked(rest: &str) -> (Vec<Option<semver::Version>>, usize) {
+    fn asked(rest: &str) -> (Vec<Option<Version>>, usize) {
         let dir = tempfile::tempdir().unwrap();
         let (count, env) = program(dir.path(), rest);
         let config = Config::load(&env, dir.path(), &[]).unwrap();
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_program_is_asked_once_also_when_it_tells_no_version() {
-        let version = semver::Version::new(2, 1, 332);
+        let version = Version::new(2, 1, 332);
         assert_eq!(asked("echo '2.1.332 (Claude Code)'"), (vec![Some(version); 3], 1));
         assert_eq!(asked("echo 'no number here'"), (vec![None; 3], 1));
     }

@@ -256,7 +256,7 @@ fn fits(command: &Command, env: &Env) -> Result<(), LaunchError> {
 mod tests {
     use super::*;
 
-    fn request(task: Task, cwd: &std::path::Path) -> LaunchRequest {
+    fn request(task: Task, cwd: &Path) -> LaunchRequest {
         LaunchRequest {
             agent: AgentBinary::Claude,
             installed: Some(Installed::assumed(AgentBinary::Claude)),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     fn config() -> Config {
-        let nothing = std::path::Path::new("/nonexistent");
+        let nothing = Path::new("/nonexistent");
         Config::load_with(nothing, &Env::empty(), nothing, &[]).unwrap()
     }
 
