@@ -61,7 +61,7 @@ pub struct Options {
 }
 
 /// One agent run, described; [`AgentCommand::deliver`] makes the command of it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AgentCommand<'a> {
     /// Which program, in which version.
     pub installed: &'a Installed,
@@ -80,7 +80,6 @@ pub struct AgentCommand<'a> {
 }
 
 /// A command with its prompt applied. The handle must live until the child is reaped.
-#[derive(Debug)]
 pub struct DeliveredCommand {
     /// Structured command; its stdin is `/dev/null`, a pipe for the payload, or the terminal.
     pub command: Command,
@@ -106,6 +105,32 @@ struct Channel<'p> {
     mode: DeliveryMode,
     text: Cow<'p, str>,
     warnings: Vec<DeliveryWarning>,
+}
+
+impl fmt::Debug for AgentCommand<'_> {
+    /// Never the prompt, nor arguments that may hold one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentCommand")
+            .field("installed", &self.installed)
+            .field("mode", &self.mode)
+            .field("prompt_bytes", &self.prompt.map(str::len))
+            .field("cwd", &self.cwd)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for DeliveredCommand {
+    /// Never the prompt, nor arguments that may hold one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeliveredCommand")
+            .field("program", &self.command.get_program())
+            .field("delivery_handle", &self.delivery_handle)
+            .field("requested_mode", &self.requested_mode)
+            .field("selected_mode", &self.selected_mode)
+            .field("warnings", &self.warnings)
+            .field("stdin_bytes", &self.stdin_payload.as_ref().map(Vec::len))
+            .finish_non_exhaustive()
+    }
 }
 
 impl AgentCommand<'_> {

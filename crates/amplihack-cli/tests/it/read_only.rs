@@ -118,7 +118,11 @@ fn doctor_writes_the_version_cache_and_asks_for_versions_once() {
     all.extend(tools.map(str::to_owned));
     all.sort();
     assert_eq!(started(&sandbox), all);
-    assert_eq!(changed(&before, &sandbox), ["home", "home/.amplihack", "home/.amplihack/versions.json"]);
+    // Agents unpack themselves into a throw-away directory below `tmp`, which is gone again.
+    assert_eq!(
+        changed(&before, &sandbox),
+        ["home", "home/.amplihack", "home/.amplihack/versions.json", "tmp"]
+    );
     let before = listing(&sandbox);
     for args in [&["doctor"][..], &["doctor", "--json"]] {
         forget(&sandbox);

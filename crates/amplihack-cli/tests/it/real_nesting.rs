@@ -13,8 +13,7 @@ fn variables(file: &str, names: &[&str]) -> String {
 }
 
 fn lines(world: &World, file: &str) -> Vec<String> {
-    let path = world.sandbox.work().join(file);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let text = std::fs::read_to_string(world.sandbox.work().join(file)).expect(file);
     text.lines().map(ToOwned::to_owned).collect()
 }
 

@@ -7,7 +7,7 @@ use amplihack_probe::model::{HELLO, Reply, Script};
 
 use crate::world::World;
 
-/// Which of three tool calls of the model happened.
+/// What happened of three tool calls of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Did {
     /// A shell command that only makes a file.
@@ -25,7 +25,7 @@ const NOTHING: Did = Did { touch: false, shell: false, outside: false, write: fa
 const EVERYTHING: Did = Did { touch: true, shell: true, outside: true, write: true };
 
 /// What `agent` does with all three tool calls under `level`.
-fn did(agent: AgentBinary, level: Option<&str>) -> Option<Did> {
+fn did(agent: AgentBinary, level: &str) -> Option<Did> {
     let mut did = None;
     World::with(agent, Script::default(), |world| {
         let work = world.sandbox.work();
@@ -46,8 +46,7 @@ fn did(agent: AgentBinary, level: Option<&str>) -> Option<Did> {
                 Reply::Text(HELLO.to_owned()),
             ]),
         );
-        let mut args = vec![agent.name(), "-p", "--prompt", "go"];
-        args.extend(level.iter().flat_map(|level| ["--permissions", *level]));
+        let args = [agent.name(), "-p", "--prompt", "go", "--permissions", level];
         world.run(&args).assert_code(0).assert_stdout_has(HELLO);
         did = Some(Did {
             touch: file("touched").exists(),
@@ -60,10 +59,10 @@ fn did(agent: AgentBinary, level: Option<&str>) -> Option<Did> {
 }
 
 #[track_caller]
-fn assert_levels(agent: AgentBinary, levels: &[(Option<&str>, Did)]) {
+fn assert_levels(agent: AgentBinary, levels: &[(&str, Did)]) {
     for (level, expected) in levels {
-        if let Some(did) = did(agent, *level) {
-            assert_eq!(did, *expected, "{agent} {level:?}");
+        if let Some(did) = did(agent, level) {
+            assert_eq!(did, *expected, "{agent} {level}");
         }
     }
 }
@@ -72,11 +71,7 @@ fn assert_levels(agent: AgentBinary, levels: &[(Option<&str>, Did)]) {
 fn claude_keeps_its_permission_levels() {
     assert_levels(
         AgentBinary::Claude,
-        &[
-            (Some("ask"), NOTHING),
-            (Some("edit"), Did { touch: true, write: true, ..NOTHING }),
-            (Some("full"), EVERYTHING),
-        ],
+        &[("ask", NOTHING), ("edit", Did { touch: true, write: true, ..NOTHING }), ("full", EVERYTHING)],
     );
 }
 
@@ -85,10 +80,10 @@ fn codex_keeps_its_permission_levels() {
     assert_levels(
         AgentBinary::Codex,
         &[
-            (Some("ask"), NOTHING),
-            (Some("edit"), Did { touch: true, shell: true, ..NOTHING }),
+            ("ask", NOTHING),
+            ("edit", Did { touch: true, shell: true, ..NOTHING }),
             // Codex was offered no tool that writes files: its shell does.
-            (Some("full"), Did { write: false, ..EVERYTHING }),
+            ("full", Did { write: false, ..EVERYTHING }),
         ],
     );
 }
@@ -97,6 +92,6 @@ fn codex_keeps_its_permission_levels() {
 fn copilot_keeps_its_permission_levels() {
     assert_levels(
         AgentBinary::Copilot,
-        &[(Some("ask"), NOTHING), (Some("edit"), Did { write: true, ..NOTHING }), (Some("full"), EVERYTHING)],
+        &[("ask", NOTHING), ("edit", Did { write: true, ..NOTHING }), ("full", EVERYTHING)],
     );
 }

@@ -97,7 +97,7 @@ impl World {
 
     /// Runs `amplihack` with `args` and no stdin.
     pub(crate) fn run(&self, args: &[&str]) -> Output {
-        Run::new(self.command(args)).output()
+        run(&self.sandbox, args)
     }
 
     /// `amplihack` with `args`, inside this world.
