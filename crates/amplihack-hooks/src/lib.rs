@@ -1,0 +1,1 @@
+//! Hosts' hook dialects.
