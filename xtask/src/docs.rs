@@ -1,20 +1,31 @@
-//! `cargo xtask docs`: the API documentation, and the pages of `docs/` that are made from the code.
+//! `cargo xtask docs`: the API documentation, and the pages of `docs/reference/` that are made from the code.
 
 use std::fs;
 
-use crate::{Failure, shell, ui};
+use crate::{Failure, command_line, shell, ui};
 
-/// A generated page and the cargo arguments whose output it is.
+/// A generated page.
 struct Page {
     path: &'static str,
-    cargo: &'static [&'static str],
+    source: Source,
+}
+
+/// What makes a page.
+enum Source {
+    /// The output of the example `reference` with this argument: a table of the code.
+    Table(&'static str),
+    /// The help of the binary and of all its commands.
+    Help,
 }
 
 /// Every generated page. A page that is not here is written by hand.
-const PAGES: &[Page] = &[Page {
-    path: "docs/environment.md",
-    cargo: &["run", "--quiet", "--package", "amplihack-testkit", "--bin", "reference", "--", "environment"],
-}];
+const PAGES: &[Page] = &[
+    Page { path: "docs/reference/cli.md", source: Source::Help },
+    Page { path: "docs/reference/configuration.md", source: Source::Table("configuration") },
+    Page { path: "docs/reference/environment.md", source: Source::Table("environment") },
+    Page { path: "docs/reference/exit-codes.md", source: Source::Table("exit-codes") },
+    Page { path: "docs/reference/flag-matrix.md", source: Source::Table("flag-matrix") },
+];
 
 /// Documents the workspace without a warning, then writes the generated pages or, with `--check`, compares them.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
@@ -28,7 +39,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     shell::run(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
     let mut stale = Vec::new();
     for page in PAGES {
-        let text = shell::read(shell::cargo().args(page.cargo))?;
+        let text = page.source.text()?;
         let path = shell::root().join(page.path);
         if fs::read_to_string(&path).is_ok_and(|found| found == text) {
             continue;
@@ -44,4 +55,21 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         return Ok(());
     }
     Err(format!("out of date: {}; run `cargo xtask docs` and commit what it writes", stale.join(", ")))
+}
+
+impl Source {
+    fn text(&self) -> Result<String, Failure> {
+        let mut cargo = shell::cargo();
+        match self {
+            Self::Table(name) => {
+                cargo.args(["run", "--quiet", "--package", "amplihack-cli", "--example", "reference", "--"]);
+                shell::read(cargo.arg(name))
+            }
+            Self::Help => {
+                cargo.args(["build", "--quiet", "--package", "amplihack-cli", "--bin", "amplihack"]);
+                shell::run(&mut cargo)?;
+                command_line::page(&shell::target().join("debug/amplihack"))
+            }
+        }
+    }
 }

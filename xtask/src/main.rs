@@ -2,6 +2,7 @@
 
 mod agents;
 mod bench;
+mod command_line;
 mod debian;
 mod docs;
 mod shell;

@@ -52,6 +52,20 @@ pub enum DeliveryError {
         /// Why.
         reason: &'static str,
     },
+    /// The agent has channels, but a probe on this machine saw prompts lost or changed in all of them.
+    #[error(
+        "no prompt reaches {agent}{} unchanged: a probe on this machine refuted {}",
+        version.as_ref().map(|v| format!(" {v}")).unwrap_or_default(),
+        channels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+    )]
+    Refuted {
+        /// The agent.
+        agent: AgentBinary,
+        /// Its version.
+        version: Option<Version>,
+        /// The refuted channels.
+        channels: Vec<DeliveryMode>,
+    },
     /// The prompt is empty.
     #[error("the prompt is empty; give one with --prompt, --prompt-file, on stdin or as the last argument")]
     Empty,
@@ -85,6 +99,7 @@ impl Explain for DeliveryError {
         match self {
             Self::TooLarge { .. } => "prompt_too_large",
             Self::Rejected { .. } => "delivery_rejected",
+            Self::Refuted { .. } => "delivery_refuted",
             Self::Empty => "prompt_empty",
             Self::Unsupported(_) => "unsupported",
             Self::ArgumentTooLong { .. } => "argument_too_long",
@@ -112,6 +127,9 @@ impl Explain for DeliveryError {
             }
             Self::Rejected { .. } => {
                 Some("unset AMPLIHACK_PROMPT_DELIVERY, or set it to auto or argv".to_owned())
+            }
+            Self::Refuted { agent, .. } => {
+                Some(format!("`amplihack doctor --prove {agent}` tries again and says what it saw"))
             }
             Self::Unsupported(_) => Some("`amplihack doctor` lists what each agent takes".to_owned()),
             _ => None,

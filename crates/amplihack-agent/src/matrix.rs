@@ -97,6 +97,16 @@ pub enum ArgShape {
     Stdin(&'static [&'static str]),
 }
 
+impl ArgShape {
+    /// Where its words go, if they may stand in more than one place.
+    pub fn slot(self) -> Option<Slot> {
+        match self {
+            Self::Words(slot, _) | Self::WordsThen(slot, _) => Some(slot),
+            Self::FlagEq(_) | Self::FlagEqAt(_) | Self::Toml(..) | Self::AfterDashes | Self::Stdin(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for ArgShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

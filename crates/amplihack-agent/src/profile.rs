@@ -16,6 +16,9 @@ pub struct Profile {
     pub program: &'static str,
     /// Where its own installers put the program, relative to the home directory, in the order of looking.
     pub install_places: &'static [&'static str],
+    /// Variables that name directories into which even its `--version` writes: Codex links itself into its home, Copilot
+    /// unpacks itself, Amp logs.
+    pub directories: &'static [&'static str],
     /// The command that installs it.
     pub install_hint: &'static str,
     /// What `doctor` says about its prompts, one sentence.
@@ -26,8 +29,9 @@ pub struct Profile {
     pub grammar: Grammar,
     /// Variables that it sets for its own tools and that would mislead a new session below it. A final `*` matches the rest.
     pub scrub: &'static [&'static str],
-    /// Variables that it hides from its tools though a nested session needs them.
-    pub withheld: &'static [&'static str],
+    /// Variables that it hides from its tools though a nested session needs them, in groups that only make sense
+    /// together: a key belongs to the address that it opens.
+    pub withheld: &'static [&'static [&'static str]],
     /// Explicit delivery requests that it refuses before it is started, with the reason.
     pub refuses_requests: Option<&'static str>,
 }

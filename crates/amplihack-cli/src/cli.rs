@@ -20,8 +20,11 @@ pub(crate) struct Cli {
     pub command: Command,
 }
 
-/// What to do.
+/// What to do. A command's options are built only when it is the one: building them all takes longer than most commands.
+///
+/// They come last then, so a doc comment on a struct of options would take the command's place in the help: they have none.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Launch Claude Code
     Claude(LaunchArgs),
@@ -48,7 +51,7 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
 }
 
-/// Options of every launch.
+// Options of every launch.
 #[derive(Debug, Args)]
 pub(crate) struct LaunchArgs {
     /// The task prompt, as one word
@@ -122,7 +125,7 @@ impl From<Level> for Permissions {
     }
 }
 
-/// Options of `which`.
+// Options of `which`.
 #[derive(Debug, Args)]
 pub(crate) struct WhichArgs {
     /// Print an object that also says where the answer comes from
@@ -130,7 +133,7 @@ pub(crate) struct WhichArgs {
     pub json: bool,
 }
 
-/// Options of `doctor`.
+// Options of `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Print an object
@@ -141,7 +144,7 @@ pub(crate) struct DoctorArgs {
     pub prove: Option<Vec<AgentBinary>>,
 }
 
-/// Options of `demo`.
+// Options of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Use the built-in scripted agent even where real agents are installed
@@ -169,7 +172,7 @@ pub(crate) enum ConfigCommand {
     },
 }
 
-/// Options of `completions`.
+// Options of `completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
     /// The shell

@@ -101,8 +101,17 @@ fn finish(
     if args.stdin
         && let Some(prompt) = prompt.as_mut().filter(|prompt| !prompt.from_stdin)
     {
-        prompt.text.push_str("\n\n");
-        prompt.text.push_str(&stdin()?);
+        if terminals.stdin {
+            return Err(Failure::usage(
+                "--stdin appends what is piped in, and stdin is a terminal",
+                "pipe something into it, or leave --stdin out",
+            ));
+        }
+        let piped = stdin()?;
+        if !piped.is_empty() {
+            prompt.text.push_str("\n\n");
+            prompt.text.push_str(&piped);
+        }
         prompt.from_stdin = true;
     }
     let headless = args.print

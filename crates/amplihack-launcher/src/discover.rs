@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use amplihack_agent::lookup::{LookupError, find};
-use amplihack_agent::{AgentBinary, Installed, version};
+use amplihack_agent::{AgentBinary, Installed, profile, version};
 use amplihack_session::probe;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
+use semver::Version;
 
 use crate::proofs;
 use crate::versions::Cache;
@@ -16,8 +17,11 @@ use crate::versions::Cache;
 pub enum Versions {
     /// Not at all: nothing is started, nothing is read.
     Unknown,
-    /// From the cache, else by running the agent with `--version` and remembering the answer.
+    /// From the cache, else by running the agent with `--version` and remembering the answer. For launches: what that
+    /// unpacks into the user's home the launch needs anyway.
     Cached,
+    /// The same, with throw-away directories where the agent would keep things of its own. For commands that only look.
+    Apart,
 }
 
 /// A first start may unpack hundreds of megabytes.
@@ -30,34 +34,114 @@ pub fn discover(
     config: &Config,
     versions: Versions,
 ) -> Result<Installed, LookupError> {
-    let origin = config.get(&format!("agents.{agent}.path")).map(|setting| setting.origin.to_string());
-    let configured = config.agent_path(agent).zip(origin.as_deref());
-    let path = find(agent, configured, env)?;
-    let mut installed = Installed { path, ..Installed::assumed(agent) };
-    if versions == Versions::Cached {
-        installed.version = cached_version(&installed, env);
-        installed.proofs = proofs::read(env, &installed);
+    let (installed, problem) = discover_and_tell(agent, env, config, versions)?;
+    if let Some(problem) = problem {
+        tracing::warn!(%agent, %problem, "the agent does not tell its version");
     }
     Ok(installed)
 }
 
-fn cached_version(installed: &Installed, env: &Env) -> Option<semver::Version> {
+/// The same, with what is wrong with an agent that was found and cannot be asked for its version.
+pub(crate) fn discover_and_tell(
+    agent: AgentBinary,
+    env: &Env,
+    config: &Config,
+    versions: Versions,
+) -> Result<(Installed, Option<String>), LookupError> {
+    let origin = config.get(&format!("agents.{agent}.path")).map(|setting| setting.origin.to_string());
+    let configured = config.agent_path(agent).zip(origin.as_deref());
+    let path = find(agent, configured, env)?;
+    let mut installed = Installed { path, ..Installed::assumed(agent) };
+    if versions == Versions::Unknown {
+        return Ok((installed, None));
+    }
+    let problem = match cached_version(&installed, env, versions) {
+        Ok(version) => {
+            installed.version = version;
+            None
+        }
+        Err(problem) => Some(problem),
+    };
+    installed.proofs = proofs::read(env, &installed);
+    Ok((installed, problem))
+}
+
+/// `None` for an agent that runs and prints no version.
+fn cached_version(installed: &Installed, env: &Env, versions: Versions) -> Result<Option<Version>, String> {
     let mut cache = Cache::open(env);
     if let Some(known) = cache.get(&installed.path) {
-        return Some(known);
+        return Ok(known);
     }
     let mut command =
         amplihack_agent::command::passthrough(installed, &["--version".into()], std::path::Path::new("/"));
     command.env_clear().envs(env.iter());
-    let output = match probe(command, PROBE_DEADLINE) {
-        Ok(output) => output,
-        Err(error) => {
-            tracing::warn!(agent = %installed.agent, %error, "the agent does not tell its version");
-            return None;
-        }
+    // Removed when the probe has ended.
+    let apart = match versions {
+        Versions::Apart => Some(throw_away().map_err(|error| {
+            format!(
+                "a temporary directory for its --version could not be made: {error}; check the space left"
+            )
+        })?),
+        Versions::Unknown | Versions::Cached => None,
     };
+    if let Some(apart) = &apart {
+        let directories = profile(installed.agent).directories.iter().copied().chain(["TMPDIR"]);
+        command.envs(directories.map(|name| (name, apart.path())));
+    }
+    let output = probe(command, PROBE_DEADLINE).map_err(|error| error.to_string())?;
     let version = version::parse(&String::from_utf8_lossy(&output.stdout))
-        .or_else(|| version::parse(&String::from_utf8_lossy(&output.stderr)))?;
-    cache.put(&installed.path, &version);
-    Some(version)
+        .or_else(|| version::parse(&String::from_utf8_lossy(&output.stderr)));
+    // A program that ends well and tells no version will not tell one next time; one that fails may be in passing trouble.
+    if version.is_none() && !output.exit.success() {
+        let (path, code) = (installed.path.display(), output.exit.code());
+        return Err(format!("{path} --version ended with {code} and no version; run it to see why"));
+    }
+    cache.put(&installed.path, version.as_ref());
+    Ok(version)
+}
+
+fn throw_away() -> std::io::Result<tempfile::TempDir> {
+    tempfile::Builder::new().prefix("amplihack-version-").tempdir()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// A program that counts its starts, then does what `rest` says, and an environment in which it is Claude.
+    fn program(dir: &std::path::Path, rest: &str) -> (PathBuf, Env) {
+        let program = dir.join("claude");
+        let count = dir.join("starts");
+        std::fs::write(&program, format!("#!/bin/sh\necho x >> '{}'\n{rest}\n", count.display())).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let env = Env::empty()
+            .with("AMPLIHACK_HOME", dir.join("home"))
+            .with("PATH", format!("{}:/usr/bin:/bin", dir.display()));
+        (count, env)
+    }
+
+    fn asked(rest: &str) -> (Vec<Option<Version>>, usize) {
+        let dir = tempfile::tempdir().unwrap();
+        let (count, env) = program(dir.path(), rest);
+        let config = Config::load(&env, dir.path(), &[]).unwrap();
+        let answers = (0..3)
+            .map(|_| discover(AgentBinary::Claude, &env, &config, Versions::Cached).unwrap().version)
+            .collect();
+        (answers, std::fs::read_to_string(count).unwrap().lines().count())
+    }
+
+    #[test]
+    fn a_program_is_asked_once_also_when_it_tells_no_version() {
+        let version = Version::new(2, 1, 332);
+        assert_eq!(asked("echo '2.1.332 (Claude Code)'"), (vec![Some(version); 3], 1));
+        assert_eq!(asked("echo 'no number here'"), (vec![None; 3], 1));
+    }
+
+    #[test]
+    fn a_program_that_fails_is_asked_again() {
+        assert_eq!(asked("exit 1"), (vec![None; 3], 3));
+    }
 }

@@ -14,7 +14,7 @@ use amplihack_utils::prompt_delivery::{
     AUTO_TEMPFILE_THRESHOLD_BYTES, DeliveryMode, DeliveryWarning, PromptDelivery, select,
 };
 
-use crate::discover::{Versions, discover};
+use crate::discover::{Versions, discover_and_tell};
 use crate::proofs;
 
 /// The prompt that `doctor` calls long.
@@ -74,8 +74,17 @@ pub struct Found {
     pub version: Option<String>,
     /// How far its prompt channels may be trusted, the least of them.
     pub trust: Trust,
-    /// When a probe on this machine last tried this version.
-    pub proved_at: Option<String>,
+    /// What a probe on this machine last saw of this version, if one ran.
+    pub probed: Option<Probed>,
+}
+
+/// What a probe on this machine saw of an agent.
+#[derive(Debug)]
+pub struct Probed {
+    /// When, RFC 3339 in UTC.
+    pub at: String,
+    /// Channels in which the prompt was lost or changed. They are not used.
+    pub refuted: Vec<DeliveryMode>,
 }
 
 /// A program that amplihack or its agents use.
@@ -138,8 +147,12 @@ pub fn channels(agent: AgentBinary, requested: PromptDelivery) -> Channels {
 }
 
 fn agent_report(agent: AgentBinary, env: &Env, config: &Config, broken: &mut Vec<String>) -> AgentReport {
-    let found = match discover(agent, env, config, Versions::Cached) {
-        Ok(installed) => Ok(found(&installed, env)),
+    let found = match discover_and_tell(agent, env, config, Versions::Apart) {
+        Ok((installed, problem)) => {
+            broken.extend(problem.map(|problem| format!("{agent}: {problem}")));
+            broken.extend(refuted(&installed));
+            Ok(found(&installed, env))
+        }
         Err(error) => {
             // A configured path that is wrong is broken; an agent that is not there is not.
             if error.kind() == "agent_not_executable" {
@@ -162,8 +175,22 @@ fn found(installed: &Installed, env: &Env) -> Found {
         path: installed.path.clone(),
         version: installed.version.as_ref().map(ToString::to_string),
         trust,
-        proved_at: proofs::load(env, installed).map(|proof| proof.at),
+        probed: proofs::load(env, installed)
+            .map(|proof| Probed { at: proof.at, refuted: installed.proofs.refuted.clone() }),
     }
+}
+
+/// A channel that the matrix claims and that a probe on this machine refuted is broken until a probe shows it again.
+fn refuted(installed: &Installed) -> Option<String> {
+    let channels: Vec<String> = installed.proofs.refuted.iter().map(ToString::to_string).collect();
+    let version = installed.version.as_ref()?;
+    (!channels.is_empty()).then(|| {
+        format!(
+            "{} {version}: a prompt by {} does not arrive unchanged; it is not used",
+            installed.agent,
+            channels.join(" or ")
+        )
+    })
 }
 
 fn tool_version(name: &str, flag: &str, env: &Env) -> Option<String> {

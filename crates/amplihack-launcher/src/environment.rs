@@ -1,12 +1,14 @@
 //! The environment of a launched agent: what is set, what is removed, what a host withheld.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use amplihack_agent::profile;
 use amplihack_utils::agent_binary::{self, AgentBinary, Liveness};
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::{SessionContext, SessionId};
+use amplihack_utils::secret::is_secret_name;
 
 use crate::error::LaunchError;
 
@@ -16,12 +18,24 @@ const DEPTH: &str = "AMPLIHACK_SESSION_DEPTH";
 const SESSION: &str = "AMPLIHACK_SESSION_ID";
 
 /// One difference between this process's environment and the agent's.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Change {
     /// The variable.
     pub name: OsString,
     /// Its new value; `None` removes it.
     pub value: Option<OsString>,
+}
+
+impl fmt::Debug for Change {
+    /// The name, and the value unless it is named like a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.display();
+        match &self.value {
+            None => write!(f, "-{name}"),
+            Some(_) if is_secret_name(&self.name) => write!(f, "+{name}=[redacted]"),
+            Some(value) => write!(f, "+{name}={}", value.display()),
+        }
+    }
 }
 
 impl Change {
@@ -53,8 +67,10 @@ pub(crate) fn changes(agent: AgentBinary, session: &SessionId, depth: u64, env: 
         Change::set(DEPTH, depth.to_string()),
         Change::set("AMPLIHACK_VERSION", env!("CARGO_PKG_VERSION")),
     ];
-    let scrubbed =
-        env.iter().filter(|(name, _)| name.to_str().is_some_and(|name| profile(agent).scrubs(name)));
+    // Whichever agent is above this launch, what it set for its own tools misleads those below: Codex within Claude
+    // would hand CLAUDECODE to its tools.
+    let scrubs = |name: &str| AgentBinary::ALL.into_iter().any(|above| profile(above).scrubs(name));
+    let scrubbed = env.iter().filter(|(name, _)| name.to_str().is_some_and(scrubs));
     changes.extend(scrubbed.map(|(name, _)| Change { name: name.to_owned(), value: None }));
     changes.extend(withheld(agent, env));
     changes
@@ -63,8 +79,10 @@ pub(crate) fn changes(agent: AgentBinary, session: &SessionId, depth: u64, env: 
 /// Variables that a host above hid from its tools though a nested `agent` needs them, from the environment of the
 /// launcher that started that host: it is the user's own process, alive, and nothing is stored on the way.
 fn withheld(agent: AgentBinary, env: &Env) -> Vec<Change> {
+    // Where one of a group was set anew, the rest of the old group would not fit it.
+    let untouched = |group: &&&[&'static str]| group.iter().all(|name| env.get(name).is_none());
     let wanted: Vec<&str> =
-        profile(agent).withheld.iter().copied().filter(|name| env.get(name).is_none()).collect();
+        profile(agent).withheld.iter().filter(untouched).copied().flatten().copied().collect();
     if wanted.is_empty() {
         return Vec::new();
     }
@@ -102,4 +120,142 @@ fn environment_of(pid: u32) -> Option<Env> {
             })
             .collect(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use amplihack_utils::launcher_context::new_session_id;
+    use amplihack_utils::sys;
+
+    use super::*;
+
+    #[test]
+    fn a_launch_counts_one_deeper_up_to_the_limit() {
+        for (above, expected) in [(None, 1), (Some(""), 1), (Some("0"), 1), (Some(" 4 "), 5), (Some("5"), 6)]
+        {
+            let mut env = Env::empty();
+            if let Some(above) = above {
+                env.set(DEPTH, above);
+            }
+            assert_eq!(depth(&env, 6).unwrap(), expected, "{above:?}");
+        }
+        for above in ["6", "18446744073709551615"] {
+            let error = depth(&Env::empty().with(DEPTH, above), 6).unwrap_err();
+            assert!(matches!(error, LaunchError::TooDeep { limit: 6, .. }), "{above}: {error}");
+        }
+        for above in ["-1", "two", "1e9", "18446744073709551616"] {
+            let error = depth(&Env::empty().with(DEPTH, above), 6).unwrap_err();
+            assert!(matches!(error, LaunchError::DepthUnknown), "{above}: {error}");
+        }
+    }
+
+    #[test]
+    fn marks_of_every_agent_go_and_all_else_stays() {
+        let session = new_session_id().unwrap();
+        let env = Env::from_iter([
+            ("CLAUDECODE", "1"),
+            ("CLAUDE_CODE_SESSION_ID", "s"),
+            ("CODEX_MANAGED_BY_NPM", "1"),
+            ("COPILOT_CLI", "1"),
+            ("CLAUDE_CODE_MAX_RETRIES", "1"),
+            ("CLAUDECODE_NOT", "1"),
+            ("HTTPS_PROXY", "http://proxy"),
+        ]);
+        for agent in AgentBinary::ALL {
+            let changes = changes(agent, &session, 3, &env);
+            let removed: Vec<_> =
+                changes.iter().filter(|change| change.value.is_none()).map(|change| &change.name).collect();
+            assert_eq!(
+                removed,
+                ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CODEX_MANAGED_BY_NPM", "COPILOT_CLI"]
+            );
+            let set: Vec<_> = changes
+                .iter()
+                .filter_map(|change| Some((change.name.to_str()?, change.value.as_ref()?.to_str()?)))
+                .collect();
+            assert_eq!(
+                set,
+                [
+                    ("AMPLIHACK_AGENT_BINARY", agent.name()),
+                    ("AMPLIHACK_AGENT_BINARY_SET", &format!("{session}:{agent}")),
+                    ("AMPLIHACK_SESSION_ID", session.as_str()),
+                    ("AMPLIHACK_SESSION_DEPTH", "3"),
+                    ("AMPLIHACK_VERSION", env!("CARGO_PKG_VERSION")),
+                ]
+            );
+        }
+    }
+
+    /// A launcher that lives, with its session's file: a process whose environment is `env`.
+    struct Above {
+        process: Child,
+        session: SessionId,
+    }
+
+    impl Above {
+        fn new(agent: AgentBinary, home: &std::path::Path, env: &[(&str, &str)]) -> Self {
+            let mut command = Command::new("sleep");
+            command.arg("60").env_clear().envs(env.iter().copied()).stdin(Stdio::null());
+            let process = command.spawn().unwrap();
+            let session = new_session_id().unwrap();
+            let mut context = SessionContext::of_this_process(agent, home);
+            context.pid = process.id();
+            context.start_time = sys::start_time(process.id()).unwrap();
+            context.write(home, &session).unwrap();
+            Self { process, session }
+        }
+    }
+
+    impl Drop for Above {
+        fn drop(&mut self) {
+            drop((self.process.kill(), self.process.wait()));
+        }
+    }
+
+    /// What a nested Copilot is given when `above` launched the process that asks.
+    fn given(above: &Above, home: &std::path::Path, agent: AgentBinary) -> Vec<Change> {
+        let env = Env::empty().with("AMPLIHACK_HOME", home).with(SESSION, above.session.as_str());
+        withheld(agent, &env)
+    }
+
+    #[test]
+    fn what_a_host_withheld_comes_from_its_living_launcher_or_one_above_it() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let provider = [("COPILOT_OFFLINE", "true"), ("COPILOT_PROVIDER_API_KEY", "k"), ("OTHER", "x")];
+        let mut outer = Above::new(AgentBinary::Copilot, home, &provider);
+        let expected = [Change::set("COPILOT_OFFLINE", "true"), Change::set("COPILOT_PROVIDER_API_KEY", "k")];
+        assert_eq!(given(&outer, home, AgentBinary::Copilot), expected);
+        assert!(!format!("{expected:?}").contains("KEY=k"), "{expected:?}");
+        assert_eq!(given(&outer, home, AgentBinary::Claude), []);
+        // Through an agent of another kind in between.
+        let between = Above::new(AgentBinary::Claude, home, &[(SESSION, outer.session.as_str())]);
+        assert_eq!(given(&between, home, AgentBinary::Copilot), expected);
+        // What is set by hand is not replaced.
+        let env = Env::from_iter(provider)
+            .with("COPILOT_PROVIDER_BASE_URL", "u")
+            .with("COPILOT_PROVIDER_TYPE", "t")
+            .with("AMPLIHACK_HOME", home)
+            .with(SESSION, outer.session.as_str());
+        assert_eq!(withheld(AgentBinary::Copilot, &env), []);
+        // A launcher that is gone tells nothing, even if its number lives on.
+        outer.process.kill().unwrap();
+        outer.process.wait().unwrap();
+        assert_eq!(given(&outer, home, AgentBinary::Copilot), []);
+    }
+
+    #[test]
+    fn a_session_that_leads_nowhere_gives_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let unknown = new_session_id().unwrap();
+        for session in [unknown.as_str(), "../../etc", ""] {
+            let env = Env::empty().with("AMPLIHACK_HOME", home.path()).with(SESSION, session);
+            assert_eq!(withheld(AgentBinary::Copilot, &env), [], "{session}");
+        }
+        // A launcher of another agent with none above it.
+        let own = Above::new(AgentBinary::Claude, home.path(), &[]);
+        assert_eq!(given(&own, home.path(), AgentBinary::Copilot), []);
+    }
 }

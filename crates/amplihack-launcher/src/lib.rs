@@ -17,5 +17,5 @@ mod versions;
 pub use environment::{Change, MAX_DEPTH_VAR};
 pub use error::LaunchError;
 pub use notice::Notice;
-pub use plan::{LaunchRequest, Plan, Task, plan};
+pub use plan::{LaunchRequest, Plan, Task, enterable, plan};
 pub use start::{Hosting, Launched, Streams, start};

@@ -23,6 +23,15 @@ pub enum Notice {
         /// The channel.
         channel: DeliveryMode,
     },
+    /// Channels that a probe on this machine refuted are not used, so the prompt may travel otherwise than it should.
+    Refuted {
+        /// The agent.
+        agent: AgentBinary,
+        /// Its version, where it could be read.
+        version: Option<Version>,
+        /// The channels.
+        channels: Vec<DeliveryMode>,
+    },
     /// Descendants that lose their environment will not know who is in charge.
     Context(ContextError),
     /// Background processes of a headless run were ended.
@@ -43,6 +52,16 @@ impl fmt::Display for Notice {
                 write!(
                     f,
                     " at which a prompt by {channel} was proved; `amplihack doctor --prove {agent}` proves it here"
+                )
+            }
+            Self::Refuted { agent, version, channels } => {
+                let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+                let channels: Vec<String> = channels.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "{} is not used for {agent}{version}: a probe on this machine saw prompts lost or changed in it; \
+                     `amplihack doctor --prove {agent}` tries again",
+                    channels.join(" and ")
                 )
             }
             Self::Context(error) => {

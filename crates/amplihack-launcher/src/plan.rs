@@ -1,7 +1,8 @@
 //! Deciding a launch: which program, which channel, which environment. Starts nothing but a version probe.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::error::LaunchError;
 use crate::notice::Notice;
 
 /// What an agent is to do.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Task {
     /// Run under the builder: a prompt (`None` only in a terminal), translated options, the user's own arguments.
     Prompt {
@@ -54,7 +55,6 @@ pub struct LaunchRequest {
 }
 
 /// A launch, decided. Dropping it removes a prompt file that it made.
-#[derive(Debug)]
 pub struct Plan {
     /// The agent.
     pub installed: Installed,
@@ -77,6 +77,36 @@ pub struct Plan {
     pub(crate) stdin_payload: Option<Vec<u8>>,
     pub(crate) handle: DeliveryHandle,
     pub(crate) env: Env,
+}
+
+impl fmt::Debug for Task {
+    /// Sizes and counts only: the prompt and the user's own arguments are not for logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prompt { prompt, requested, extra, .. } => f
+                .debug_struct("Prompt")
+                .field("prompt_bytes", &prompt.as_ref().map(String::len))
+                .field("requested", requested)
+                .field("extra", &extra.len())
+                .finish_non_exhaustive(),
+            Self::Passthrough(args) => f.debug_tuple("Passthrough").field(&args.len()).finish(),
+        }
+    }
+}
+
+impl fmt::Debug for Plan {
+    /// Neither the prompt, nor arguments, nor values of the environment.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("installed", &self.installed)
+            .field("mode", &self.mode)
+            .field("session", &self.session)
+            .field("cwd", &self.cwd)
+            .field("changes", &self.changes)
+            .field("delivery", &self.delivery)
+            .field("notices", &self.notices)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How the prompt travels, without the prompt.
@@ -103,7 +133,20 @@ pub struct Delivery {
 pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, LaunchError> {
     let LaunchRequest { agent, installed, mode, task, cwd } = request;
     let depth = depth(env, config.max_depth().into())?;
-    std::fs::read_dir(&cwd).map_err(|source| LaunchError::Directory { path: cwd.clone(), source })?;
+    enterable(&cwd)?;
+    if let (None, Task::Prompt { prompt, requested, options, before_verb, extra }) = (&installed, &task) {
+        // What is refused at every version is refused before the agent is asked for its own.
+        AgentCommand {
+            installed: &Installed::assumed(agent),
+            mode,
+            prompt: prompt.as_deref(),
+            options,
+            before_verb,
+            extra,
+            cwd: &cwd,
+        }
+        .check(*requested)?;
+    }
     // Arguments that pass through need no version.
     let versions = if matches!(task, Task::Passthrough(_)) { Versions::Unknown } else { Versions::Cached };
     let installed = match installed {
@@ -127,6 +170,13 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
             .deliver(requested)?;
             let delivery = describe(&delivered, &installed, prompt.as_ref().map_or(0, String::len));
             notices.extend(delivered.warnings.into_iter().map(Notice::Delivery));
+            if delivery.channel.is_some() && !installed.proofs.refuted.is_empty() {
+                notices.push(Notice::Refuted {
+                    agent,
+                    version: installed.version.clone(),
+                    channels: installed.proofs.refuted.clone(),
+                });
+            }
             if delivery.trust == Some(Trust::UnknownVersion) {
                 notices.push(Notice::Unproved {
                     agent,
@@ -155,6 +205,14 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         handle,
         env,
     })
+}
+
+/// Whether an agent can be started in `directory`: only the right to enter it is needed.
+pub fn enterable(directory: &Path) -> Result<(), LaunchError> {
+    match std::fs::metadata(directory.join(".")) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(LaunchError::Directory { path: directory.to_owned(), source }),
+    }
 }
 
 fn describe(delivered: &DeliveredCommand, installed: &Installed, prompt_bytes: usize) -> Delivery {
@@ -192,4 +250,102 @@ fn fits(command: &Command, env: &Env) -> Result<(), LaunchError> {
         return Err(LaunchError::ExecTooLarge { size, limit, largest });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(task: Task, cwd: &Path) -> LaunchRequest {
+        LaunchRequest {
+            agent: AgentBinary::Claude,
+            installed: Some(Installed::assumed(AgentBinary::Claude)),
+            mode: RunMode::Headless,
+            task,
+            cwd: cwd.to_owned(),
+        }
+    }
+
+    fn prompt() -> Task {
+        Task::Prompt {
+            prompt: Some("it's".to_owned()),
+            requested: PromptDelivery::Auto,
+            options: Options::default(),
+            before_verb: Vec::new(),
+            extra: Vec::new(),
+        }
+    }
+
+    fn config() -> Config {
+        let nothing = Path::new("/nonexistent");
+        Config::load_with(nothing, &Env::empty(), nothing, &[]).unwrap()
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_entered_is_named_before_anything_is_looked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("missing");
+        let mut request = request(prompt(), &missing);
+        request.installed = None;
+        let error = plan(request, &Env::empty(), &config()).unwrap_err();
+        assert!(matches!(&error, LaunchError::Directory { path, .. } if *path == missing), "{error}");
+        assert!(error.to_string().contains(missing.to_str().unwrap()), "{error}");
+    }
+
+    #[test]
+    fn an_environment_beyond_the_budget_is_refused_and_its_largest_variable_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = sys::arg_limits().one_string;
+        for (length, refused) in [(one - 10, false), (one + 1, true)] {
+            let value = "x".repeat(usize::try_from(length).unwrap() - "LARGE=".len());
+            let env = Env::empty().with("LARGE", value).with("SMALL", "x");
+            match plan(request(prompt(), dir.path()), &env, &config()) {
+                Ok(_) => assert!(!refused, "{length}"),
+                Err(LaunchError::ExecTooLarge { limit, largest, .. }) => {
+                    assert!(refused && limit == one && largest == "LARGE", "{length} {largest}");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        // Each of these fits, all of them together do not.
+        let count = sys::arg_limits().total / (one - 20) + 1;
+        let value = "x".repeat(usize::try_from(one - 20).unwrap());
+        let env: Env = (0..count).map(|number| (format!("V{number}"), value.clone())).collect();
+        let error = plan(request(prompt(), dir.path()), &env, &config()).unwrap_err();
+        let total = sys::arg_limits().total;
+        assert!(
+            matches!(error, LaunchError::ExecTooLarge { size, limit, .. } if size > limit && limit == total),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_commands_environment_is_the_given_one_with_its_changes_and_nothing_of_this_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::empty().with("KEPT", "it's").with("CLAUDECODE", "1");
+        let plan = plan(request(prompt(), dir.path()), &env, &config()).unwrap();
+        let variables: Vec<_> = plan.command.get_envs().map(|(name, _)| name.to_str().unwrap()).collect();
+        assert_eq!(
+            variables,
+            [
+                "AMPLIHACK_AGENT_BINARY",
+                "AMPLIHACK_AGENT_BINARY_SET",
+                "AMPLIHACK_SESSION_DEPTH",
+                "AMPLIHACK_SESSION_ID",
+                "AMPLIHACK_VERSION",
+                "KEPT",
+            ]
+        );
+        assert_eq!(plan.command.get_current_dir(), Some(dir.path()));
+    }
+
+    #[test]
+    fn arguments_that_pass_through_are_untouched() {
+        let dir = tempfile::tempdir().unwrap();
+        let args: Vec<OsString> = ["mcp", "--", "", "-p"].map(Into::into).into();
+        let plan =
+            plan(request(Task::Passthrough(args.clone()), dir.path()), &Env::empty(), &config()).unwrap();
+        assert_eq!(plan.command.get_args().collect::<Vec<_>>(), args);
+        assert!(plan.delivery.is_none() && plan.notices.is_empty());
+    }
 }

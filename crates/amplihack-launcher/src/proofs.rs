@@ -76,3 +76,80 @@ pub fn store(env: &Env, installed: &Installed, proof: &Proof) -> std::io::Result
     write_atomic(&path, &text, 0o600, Durability::Machine)?;
     Ok(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use amplihack_agent::{Capability, RunMode, Trust};
+    use semver::Version;
+
+    use super::*;
+
+    fn claude(version: &str) -> Installed {
+        Installed {
+            version: Some(Version::parse(version).unwrap()),
+            ..Installed::assumed(AgentBinary::Claude)
+        }
+    }
+
+    fn proof(arrived: bool) -> Proof {
+        let channel = |channel: &str, arrived| ChannelProof {
+            channel: channel.to_owned(),
+            bytes: 65_536,
+            arrived,
+            detail: "arrived byte for byte".to_owned(),
+        };
+        Proof {
+            agent: "claude".to_owned(),
+            version: "9.0.0".to_owned(),
+            at: "2026-01-01T00:00:00Z".to_owned(),
+            delivery: vec![channel("argv", true), channel("stdin", arrived), channel("later", true)],
+        }
+    }
+
+    #[test]
+    fn a_proof_is_read_back_for_that_version_only() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::empty().with("AMPLIHACK_HOME", home.path());
+        assert_eq!(load(&env, &claude("9.0.0")), None);
+        let file = store(&env, &claude("9.0.0"), &proof(true)).unwrap();
+        assert_eq!(file, home.path().join("proofs/claude-9.0.0.json"));
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(load(&env, &claude("9.0.0")), Some(proof(true)));
+        assert_eq!(load(&env, &claude("9.0.1")), None);
+        let found = read(&env, &claude("9.0.0"));
+        // A channel that this version does not know is not a channel.
+        assert_eq!(found.proved, [DeliveryMode::Argv, DeliveryMode::Stdin]);
+        assert_eq!(found.refuted, []);
+    }
+
+    #[test]
+    fn a_refuted_channel_is_not_used_and_a_proved_one_is_trusted() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::empty().with("AMPLIHACK_HOME", home.path());
+        let mut installed = claude("9.0.0");
+        store(&env, &installed, &proof(false)).unwrap();
+        installed.proofs = read(&env, &installed);
+        let caps = installed.delivery_caps(RunMode::Headless);
+        assert!(caps.supports_argv && !caps.supports_stdin);
+        let row = installed.can(Capability::Prompt(DeliveryMode::Argv), RunMode::Headless).unwrap();
+        assert_eq!(installed.trust(row), Trust::Proved);
+        store(&env, &installed, &proof(true)).unwrap();
+        installed.proofs = read(&env, &installed);
+        assert!(installed.delivery_caps(RunMode::Headless).supports_stdin, "a later probe counts");
+    }
+
+    #[test]
+    fn a_damaged_proof_proves_nothing_and_nothing_is_kept_without_version_or_home() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::empty().with("AMPLIHACK_HOME", home.path());
+        let file = store(&env, &claude("9.0.0"), &proof(true)).unwrap();
+        std::fs::write(file, "{\"agent\": \"torn").unwrap();
+        assert_eq!(read(&env, &claude("9.0.0")), LocalProofs::default());
+        let error = store(&env, &Installed::assumed(AgentBinary::Claude), &proof(true)).unwrap_err();
+        assert!(error.to_string().contains("version"), "{error}");
+        let error = store(&Env::empty(), &claude("9.0.0"), &proof(true)).unwrap_err();
+        assert!(error.to_string().contains("AMPLIHACK_HOME"), "{error}");
+    }
+}

@@ -1,6 +1,8 @@
 //! The version cache: an agent is asked once for each state of its program file.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +19,8 @@ const MAX_BYTES: u64 = 256 * 1024;
 struct Known {
     size: u64,
     mtime_ns: i128,
-    version: String,
+    /// `None`: it was asked, and tells none that can be read.
+    version: Option<String>,
 }
 
 /// Versions by program path. A damaged or missing file is an empty cache: the agents can be asked again.
@@ -39,19 +42,26 @@ impl Cache {
         Self { file, known }
     }
 
-    /// The version of the program at `path`, if its file is still what it was.
-    pub(crate) fn get(&self, path: &Path) -> Option<Version> {
-        let known = self.known.get(path.to_str()?)?;
-        (state(path)? == (known.size, known.mtime_ns)).then(|| Version::parse(&known.version).ok())?
+    /// The answer of the program at `path`, if it was asked and its file is still what it was. The answer may be that it
+    /// tells no version.
+    #[expect(clippy::option_option, reason = "not asked, and asked without an answer, are two things")]
+    pub(crate) fn get(&self, path: &Path) -> Option<Option<Version>> {
+        let known = self.known.get(&*key(path))?;
+        if state(path)? != (known.size, known.mtime_ns) {
+            return None;
+        }
+        known.version.as_deref().map(Version::parse).transpose().ok()
     }
 
-    /// Remembers `version`. Two launches that write at once lose one entry, and ask once more.
-    pub(crate) fn put(&mut self, path: &Path, version: &Version) {
-        let (Some(file), Some(name), Some((size, mtime_ns))) = (&self.file, path.to_str(), state(path))
-        else {
+    /// Remembers an answer. Two launches that write at once lose one entry, and ask once more.
+    pub(crate) fn put(&mut self, path: &Path, version: Option<&Version>) {
+        let (Some(file), Some((size, mtime_ns))) = (&self.file, state(path)) else {
             return;
         };
-        self.known.insert(name.to_owned(), Known { size, mtime_ns, version: version.to_string() });
+        self.known.insert(
+            key(path).into_owned(),
+            Known { size, mtime_ns, version: version.map(Version::to_string) },
+        );
         let written = serde_json::to_vec(&self.known).map_err(std::io::Error::from).and_then(|text| {
             create_private_dir(file.parent().unwrap_or(Path::new("/")))?;
             write_atomic(file, &text, 0o600, Durability::Process)
@@ -59,6 +69,14 @@ impl Cache {
         if let Err(error) = written {
             tracing::debug!(%error, "the version cache cannot be written");
         }
+    }
+}
+
+/// The name of `path` in the cache; bytes that are not UTF-8 are written as `\xff`.
+fn key(path: &Path) -> Cow<'_, str> {
+    match path.to_str() {
+        Some(text) => text.into(),
+        None => path.as_os_str().as_bytes().escape_ascii().to_string().into(),
     }
 }
 
@@ -81,8 +99,8 @@ mod tests {
         let version = Version::new(2, 1, 332);
         let mut cache = Cache::open(&env);
         assert_eq!(cache.get(&program), None);
-        cache.put(&program, &version);
-        assert_eq!(Cache::open(&env).get(&program), Some(version));
+        cache.put(&program, Some(&version));
+        assert_eq!(Cache::open(&env).get(&program), Some(Some(version)));
         std::fs::write(&program, "longer").unwrap();
         assert_eq!(Cache::open(&env).get(&program), None);
     }
@@ -95,7 +113,7 @@ mod tests {
         std::fs::write(dir.path().join(FILE), "{\"torn").unwrap();
         let env = Env::empty().with("AMPLIHACK_HOME", dir.path());
         let mut cache = Cache::open(&env);
-        cache.put(&program, &Version::new(1, 0, 0));
-        assert_eq!(Cache::open(&env).get(&program), Some(Version::new(1, 0, 0)));
+        cache.put(&program, None);
+        assert_eq!(Cache::open(&env).get(&program), Some(None));
     }
 }

@@ -25,8 +25,6 @@ pub const PROMPT_BYTES: usize = 65_536;
 pub struct Shown {
     /// The agent.
     pub agent: AgentBinary,
-    /// Its version; the scripted agent says so.
-    pub version: String,
     /// The channel of the prompt.
     pub channel: DeliveryMode,
     /// Whether the prompt arrived, and what was seen.
@@ -59,7 +57,7 @@ pub fn agents(
     bench: &Bench,
     only_scripted: bool,
 ) -> Result<Vec<Installed>, DriveError> {
-    let found = |agent| match discover(agent, env, config, Versions::Cached) {
+    let found = |agent| match discover(agent, env, config, Versions::Apart) {
         Ok(installed) => Some(installed),
         Err(LookupError::NotFound { .. }) => None,
         Err(error) => {
@@ -101,6 +99,15 @@ pub fn title(installed: &Installed) -> String {
     format!("{title}{version}, {}", installed.path.display())
 }
 
+/// The version of `installed` for the table.
+pub fn version(installed: &Installed) -> String {
+    match &installed.version {
+        _ if is_scripted(installed) => "scripted".to_owned(),
+        Some(version) => version.to_string(),
+        None => "unknown".to_owned(),
+    }
+}
+
 /// Runs one agent: a long prompt in, a question to a descendant, a harmless tool call.
 pub fn show(
     bench: &mut Bench,
@@ -130,14 +137,8 @@ pub fn show(
 
 fn seen(installed: &Installed, driven: &Driven) -> Shown {
     let read = |name: &str| std::fs::read_to_string(driven.work.join(name)).ok();
-    let version = match &installed.version {
-        _ if is_scripted(installed) => "scripted".to_owned(),
-        Some(version) => version.to_string(),
-        None => "unknown".to_owned(),
-    };
     Shown {
         agent: installed.agent,
-        version,
         channel: driven.channel,
         prompt: verdict(driven),
         descendant: read("routed.txt").map(|text| text.trim().to_owned()),

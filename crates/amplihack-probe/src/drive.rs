@@ -129,7 +129,8 @@ impl Bench {
 
     /// Runs `job` against `server` to its end.
     ///
-    /// The agent gets an environment built from nothing: PATH, a home of its own, dummy keys, the server's address.
+    /// The agent gets an environment built from nothing: PATH, a home of its own, dummy keys, the server's address,
+    /// a temporary directory that goes with the bench.
     pub fn drive(
         &mut self,
         runtime: &Runtime,
@@ -139,7 +140,8 @@ impl Bench {
         self.count += 1;
         let root = self.path().join(format!("run-{}", self.count));
         let (home, work, cache) = (root.join("home"), root.join("work"), self.path().join("cache"));
-        for directory in [&home, &work, &cache, &work.join(".git")] {
+        let tmp = root.join("tmp");
+        for directory in [&home, &work, &cache, &tmp, &work.join(".git")] {
             create_private_dir(directory).map_err(DriveError::io("the throw-away home could not be made"))?;
         }
         let settings = loopback(
@@ -148,12 +150,16 @@ impl Bench {
             &home,
             loopback::Options { cache: Some(&cache), workspace: Some(&work) },
         )?;
-        let env: Env =
-            [("PATH", self.path.as_os_str()), ("LANG", "C.UTF-8".as_ref()), ("TERM", "dumb".as_ref())]
-                .into_iter()
-                .map(|(name, value)| (OsString::from(name), value.to_owned()))
-                .chain(settings.env)
-                .collect();
+        let env: Env = [
+            ("PATH", self.path.as_os_str()),
+            ("TMPDIR", tmp.as_os_str()),
+            ("LANG", "C.UTF-8".as_ref()),
+            ("TERM", "dumb".as_ref()),
+        ]
+        .into_iter()
+        .map(|(name, value)| (OsString::from(name), value.to_owned()))
+        .chain(settings.env)
+        .collect();
         let started = Instant::now();
         let config = Config::load_with(&root.join("no-system-file.toml"), &env, &work, &[])?;
         let request = LaunchRequest {

@@ -12,6 +12,7 @@ use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
 use tokio::runtime::Runtime;
 
 use crate::drive::{Bench, DriveError, Driven, Job, hostile_prompt};
+use crate::loopback::LoopbackError;
 use crate::model::{Delivery, ModelServer, Scenario};
 
 /// Bytes of the prompt that is sent through each channel.
@@ -57,12 +58,23 @@ impl Explain for ProveError {
     }
 }
 
+impl ProveError {
+    /// Whether this is no fault of the machine: the agent is not installed, or speaks to no scripted model.
+    pub const fn is_expected(&self) -> bool {
+        matches!(
+            self,
+            Self::Lookup(LookupError::NotFound { .. })
+                | Self::Drive(DriveError::Loopback(LoopbackError::NoProtocol { .. }))
+        )
+    }
+}
+
 /// Drives `agent`, keeps what was seen under its version, and returns it.
 ///
 /// The agent runs in a throw-away home with dummy keys against a server on the loopback interface; nothing leaves the
 /// machine and nothing of the user's is read. Only the proof is written, below amplihack's home.
 pub fn prove(agent: AgentBinary, env: &Env, config: &Config, runtime: &Runtime) -> Result<Proof, ProveError> {
-    let mut installed = discover(agent, env, config, Versions::Cached)?;
+    let mut installed = discover(agent, env, config, Versions::Apart)?;
     // What an earlier probe refuted is tried again.
     installed.proofs = LocalProofs::default();
     let version = installed.version.clone().ok_or(ProveError::NoVersion { agent })?;

@@ -1,6 +1,6 @@
 //! One agent run: its process tree, its pipes, its deadlines, and its end.
 //!
-//! A run owns every process that comes of it. [`AgentRun::start`] spawns the child from the one thread that never ends,
+//! A run owns every process that comes of it. [`AgentRun::start`] spawns the child from a thread that never ends,
 //! [`AgentRun::wait`] moves stdin, stdout and stderr at the same time, passes signals on, keeps the deadlines, and
 //! answers only when nothing of the run is left, or says what is. What to do when is decided by [`Escalation`], which
 //! knows no process and no clock; the rest carries it out. Dropping a run ends it.

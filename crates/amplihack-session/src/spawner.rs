@@ -1,7 +1,8 @@
-//! The one thread that spawns, and the register of the children that have an owner.
+//! The threads that spawn, and the register of the children that have an owner.
 //!
-//! A death signal follows the *thread* that spawned, so that thread must not end before the process does. And only one
-//! place knows every child: a reaper of orphans must never take the status of a child that somebody waits for.
+//! A death signal follows the *thread* that spawned, so that thread must not end before the process does: it is the main
+//! thread, or one that is there for it. And only one place knows every child: a reaper of orphans must never take the
+//! status of a child that somebody waits for.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -80,13 +81,17 @@ pub(crate) struct Kid {
 /// A child's ends of the pipes that it was given.
 pub(crate) type Pipes = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
 
-/// Spawns `command` from the one thread, with default signals and a death signal. `keep` lives until the child is reaped.
+/// Spawns `command` from a thread that never ends, with default signals and a death signal. `keep` lives until the child is reaped.
 pub(crate) async fn spawn(
     mut command: Command,
     leads_group: bool,
     keep: Box<dyn Send>,
 ) -> io::Result<(Kid, Pipes)> {
     sys::prepare_child(&mut command, ChildOptions { group: leads_group, death_signal: true });
+    if sys::is_main_thread() {
+        // Saves a thread, which costs as much as the spawning.
+        return spawn_here(&mut command, leads_group, keep);
+    }
     let (reply, answer) = oneshot::channel();
     let job = Box::new(move || {
         // A run that was dropped meanwhile does not take its child: dropping the child ends it.

@@ -21,6 +21,10 @@ pub enum ExitKind {
 }
 
 impl ExitKind {
+    /// Every kind, in the order of the codes.
+    pub const ALL: [Self; 6] =
+        [Self::Failed, Self::Usage, Self::NotFound, Self::Denied, Self::Budget, Self::Bug];
+
     /// The process exit code of this kind.
     pub const fn code(self) -> u8 {
         match self {
@@ -30,6 +34,18 @@ impl ExitKind {
             Self::Denied => 4,
             Self::Budget => 5,
             Self::Bug => 70,
+        }
+    }
+
+    /// What it tells a person; the reference page is made of it.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Failed => "failed; the error says how",
+            Self::Usage => "the command line cannot be read",
+            Self::NotFound => "a session, recipe or agent was not found",
+            Self::Denied => "denied by policy",
+            Self::Budget => "a budget or deadline was reached",
+            Self::Bug => "a bug in amplihack",
         }
     }
 }
@@ -64,8 +80,6 @@ mod tests {
             (ExitKind::Budget, 5),
             (ExitKind::Bug, 70),
         ];
-        for (kind, code) in table {
-            assert_eq!(kind.code(), code, "{kind:?}");
-        }
+        assert_eq!(ExitKind::ALL.map(|kind| (kind, kind.code())), table);
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, renameat_with};
 
 pub use walk::{MAX_DIRECTORIES, repository_root};
 pub(crate) use walk::{RealDirectory, Stop, opened_path, present, real_directory, walk};
@@ -40,7 +40,8 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
 }
 
 pub(crate) fn read_open_limited(file: &File, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    // Our own files fit, so that one read takes them.
+    let mut bytes = Vec::with_capacity(4096);
     file.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {limit} bytes")));
@@ -77,6 +78,10 @@ pub fn write_atomic(path: &Path, contents: &[u8], mode: u32, durability: Durabil
     if durability == Durability::Machine {
         file.as_file().sync_all()?;
     }
+    if durability == Durability::Process && exchange(file.path(), path) {
+        // The old file has the temporary name now, and goes with it.
+        return Ok(());
+    }
     file.persist(path).map_err(|error| error.error)?;
     if durability == Durability::Machine {
         File::open(directory)?.sync_all()?;
@@ -84,9 +89,29 @@ pub fn write_atomic(path: &Path, contents: &[u8], mode: u32, durability: Durabil
     Ok(())
 }
 
+/// Exchanges two files in one step. False, and nothing done, if `path` is no regular file or the file system cannot.
+///
+/// A rename over a file makes ext4 write the new one out at once, which takes longer than the rest of a launch.
+fn exchange(new: &Path, path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|old| old.is_file())
+        && renameat_with(CWD, new, CWD, path, RenameFlags::EXCHANGE).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_is_replaced_and_what_it_led_to_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("f"), dir.path().join("other"));
+        std::fs::write(&other, b"theirs").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        write_atomic(&path, b"ours", 0o600, Durability::Process).unwrap();
+        assert!(std::fs::symlink_metadata(&path).unwrap().is_file());
+        assert_eq!(std::fs::read(&other).unwrap(), b"theirs");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
 
     #[test]
     fn a_read_stops_at_its_limit() {
@@ -108,7 +133,7 @@ mod tests {
         let (file, link, pipe) = (dir.path().join("f"), dir.path().join("l"), dir.path().join("p"));
         std::fs::write(&file, b"x").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        rustix::fs::mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
         assert_eq!(read_regular(&file, 1).unwrap(), b"x");
         assert_eq!(read_regular(&link, 1).unwrap(), b"x");
         assert_eq!(read_regular(&file, 0).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
@@ -120,9 +145,12 @@ mod tests {
     fn an_atomic_write_is_private_and_leaves_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state.json");
-        for durability in [Durability::Process, Durability::Machine] {
-            write_atomic(&path, b"{}", 0o600, durability).unwrap();
-            assert_eq!(std::fs::read(&path).unwrap(), b"{}");
+        // The first finds no file, the others find one.
+        for (durability, contents) in
+            [(Durability::Process, "{}"), (Durability::Process, "[]"), (Durability::Machine, "{}")]
+        {
+            write_atomic(&path, contents.as_bytes(), 0o600, durability).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), contents);
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
             assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         }

@@ -16,6 +16,7 @@ pub(crate) static PROFILE: Profile = Profile {
     title: "Amp",
     program: "amp",
     install_places: &[".amp/bin/amp", ".local/bin/amp"],
+    directories: &["XDG_CACHE_HOME"],
     install_hint: "npm install -g @ampcode/cli",
     prompt_note: NOTE,
     rows: &[

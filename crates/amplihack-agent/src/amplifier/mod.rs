@@ -17,6 +17,7 @@ pub(crate) static PROFILE: Profile = Profile {
     title: "Microsoft Amplifier",
     program: "amplifier",
     install_places: &[".local/bin/amplifier"],
+    directories: &["XDG_CACHE_HOME"],
     install_hint: "uv tool install git+https://github.com/microsoft/amplifier",
     prompt_note: NOTE,
     rows: &[

@@ -13,10 +13,12 @@ use crate::profile::Profile;
 const PROVED: VersionRange = VersionRange { from: (2, 1, 332), below: (2, 2, 0) };
 const PROMPTS: Evidence = Evidence::Probe(PROVED, "claude_takes_every_prompt_unchanged");
 const OPTIONS: Evidence = Evidence::Probe(PROVED, "claude_understands_every_option");
+const LEVELS: Evidence = Evidence::Probe(PROVED, "claude_keeps_its_permission_levels");
 const TERMINAL: Evidence = Evidence::Probe(PROVED, "claude_takes_a_prompt_in_a_terminal");
 
 /// Beyond this the CLI itself refuses: "Prompt is too long".
 const STDIN_LIMIT: Limit = Limit::Bytes(9_900_000);
+const KEEPS: &str = "a resumed session keeps the system prompt that it began with";
 const SLASH: &str = "a prompt that begins with / is a command of Claude's own";
 
 /// Claude Code.
@@ -25,6 +27,7 @@ pub(crate) static PROFILE: Profile = Profile {
     title: "Claude Code",
     program: "claude",
     install_places: &[".claude/local/claude", ".local/bin/claude"],
+    directories: &[],
     install_hint: "npm install -g @anthropic-ai/claude-code",
     prompt_note: SLASH,
     rows: &[
@@ -41,24 +44,27 @@ pub(crate) static PROFILE: Profile = Profile {
         Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Option, &["--continue"]), OPTIONS),
         Row::new(Capability::AddDir, BOTH, ArgShape::FlagEq("--add-dir"), OPTIONS),
         Row::new(Capability::McpConfig, BOTH, ArgShape::FlagEq("--mcp-config"), OPTIONS),
-        Row::new(Capability::AppendSystemPrompt, BOTH, ArgShape::FlagEq("--append-system-prompt"), OPTIONS),
+        Row::new(Capability::AppendSystemPrompt, BOTH, ArgShape::FlagEq("--append-system-prompt"), OPTIONS)
+            .note(KEEPS),
         Row::new(
             Capability::Permissions(Permissions::Ask),
             BOTH,
             ArgShape::Words(Slot::Option, &["--permission-mode", "manual"]),
-            OPTIONS,
-        ),
+            LEVELS,
+        )
+        .note("headless, what needs leave is refused"),
         Row::new(
             Capability::Permissions(Permissions::Edit),
             BOTH,
             ArgShape::Words(Slot::Option, &["--permission-mode", "acceptEdits"]),
-            OPTIONS,
-        ),
+            LEVELS,
+        )
+        .note("also runs shell commands that only change files, such as touch; headless, others are refused"),
         Row::new(
             Capability::Permissions(Permissions::Full),
             BOTH,
             ArgShape::Words(Slot::Option, &["--dangerously-skip-permissions"]),
-            OPTIONS,
+            LEVELS,
         )
         .note("refused as root unless IS_SANDBOX=1 is set"),
     ],

@@ -13,6 +13,8 @@ use crate::profile::Profile;
 const PROVED: VersionRange = VersionRange { from: (0, 171, 0), below: (0, 172, 0) };
 const PROMPTS: Evidence = Evidence::Probe(PROVED, "codex_takes_every_prompt_unchanged");
 const OPTIONS: Evidence = Evidence::Probe(PROVED, "codex_understands_every_option");
+const LEVELS: Evidence = Evidence::Probe(PROVED, "codex_keeps_its_permission_levels");
+const TERMINAL: Evidence = Evidence::Probe(PROVED, "codex_takes_a_prompt_in_a_terminal");
 const HELP: Evidence = Evidence::Documented("codex --help, 0.171.0");
 
 /// "Input exceeds the maximum length of 1048576 characters".
@@ -25,6 +27,7 @@ pub(crate) static PROFILE: Profile = Profile {
     title: "OpenAI Codex CLI",
     program: "codex",
     install_places: &[".local/bin/codex"],
+    directories: &["CODEX_HOME", "XDG_CACHE_HOME"],
     install_hint: "npm install -g @openai/codex",
     prompt_note: BOM,
     rows: &[
@@ -33,7 +36,7 @@ pub(crate) static PROFILE: Profile = Profile {
         Row::new(Capability::Prompt(DeliveryMode::Stdin), HEADLESS, ArgShape::Stdin(&["-"]), PROMPTS)
             .limit(STDIN_LIMIT)
             .note(BOM),
-        Row::new(Capability::Prompt(DeliveryMode::Argv), INTERACTIVE, ArgShape::AfterDashes, HELP),
+        Row::new(Capability::Prompt(DeliveryMode::Argv), INTERACTIVE, ArgShape::AfterDashes, TERMINAL),
         Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
         Row::new(Capability::Resume, BOTH, ArgShape::WordsThen(Slot::Tail, &["resume"]), OPTIONS),
         Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Tail, &["resume", "--last"]), OPTIONS),
@@ -44,20 +47,21 @@ pub(crate) static PROFILE: Profile = Profile {
             ArgShape::Toml("-c", "developer_instructions"),
             OPTIONS,
         )
-        .note("sent in the developer role"),
+        .note("sent in the developer role; a resumed session keeps the text that it began with"),
         Row::new(
             Capability::Permissions(Permissions::Ask),
             HEADLESS,
             ArgShape::Words(Slot::Option, &["--sandbox=read-only"]),
-            OPTIONS,
+            LEVELS,
         )
         .note("nobody can be asked: what needs leave is refused"),
         Row::new(
             Capability::Permissions(Permissions::Edit),
             HEADLESS,
             ArgShape::Words(Slot::Option, &["--sandbox=workspace-write"]),
-            OPTIONS,
-        ),
+            LEVELS,
+        )
+        .note("any command runs, and may write only in its directory and in temporary ones"),
         Row::new(
             Capability::Permissions(Permissions::Ask),
             INTERACTIVE,
@@ -74,7 +78,7 @@ pub(crate) static PROFILE: Profile = Profile {
             Capability::Permissions(Permissions::Full),
             BOTH,
             ArgShape::Words(Slot::Option, &["--dangerously-bypass-approvals-and-sandbox"]),
-            OPTIONS,
+            LEVELS,
         ),
     ],
     grammar: Grammar {

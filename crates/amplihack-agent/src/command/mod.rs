@@ -2,11 +2,13 @@
 
 mod slots;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::{
     DeliveryHandle, DeliveryMode, DeliveryWarning, MAX_ARG_BYTES, PromptDelivery, Selection, sanitize_nul,
     select,
@@ -59,7 +61,7 @@ pub struct Options {
 }
 
 /// One agent run, described; [`AgentCommand::deliver`] makes the command of it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AgentCommand<'a> {
     /// Which program, in which version.
     pub installed: &'a Installed,
@@ -78,7 +80,6 @@ pub struct AgentCommand<'a> {
 }
 
 /// A command with its prompt applied. The handle must live until the child is reaped.
-#[derive(Debug)]
 pub struct DeliveredCommand {
     /// Structured command; its stdin is `/dev/null`, a pipe for the payload, or the terminal.
     pub command: Command,
@@ -98,34 +99,84 @@ pub struct DeliveredCommand {
     pub prompt_argument: Option<usize>,
 }
 
+/// A selected channel and the prompt for it, NUL bytes removed.
+struct Channel<'p> {
+    row: &'static Row,
+    mode: DeliveryMode,
+    text: Cow<'p, str>,
+    warnings: Vec<DeliveryWarning>,
+}
+
+impl fmt::Debug for AgentCommand<'_> {
+    /// Never the prompt, nor arguments that may hold one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentCommand")
+            .field("installed", &self.installed)
+            .field("mode", &self.mode)
+            .field("prompt_bytes", &self.prompt.map(str::len))
+            .field("cwd", &self.cwd)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for DeliveredCommand {
+    /// Never the prompt, nor arguments that may hold one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeliveredCommand")
+            .field("program", &self.command.get_program())
+            .field("delivery_handle", &self.delivery_handle)
+            .field("requested_mode", &self.requested_mode)
+            .field("selected_mode", &self.selected_mode)
+            .field("warnings", &self.warnings)
+            .field("stdin_bytes", &self.stdin_payload.as_ref().map(Vec::len))
+            .finish_non_exhaustive()
+    }
+}
+
 impl AgentCommand<'_> {
-    /// Builds the command: translates the options, selects a channel for the prompt and applies it.
+    /// Refuses what no version of the agent takes: a rejected request, an empty prompt, one that fits no channel.
     ///
-    /// Nothing is started; a prompt file is made only when that channel is selected.
-    pub fn deliver(self, requested: PromptDelivery) -> Result<DeliveredCommand, DeliveryError> {
+    /// For callers that have not asked the agent for its version yet; [`AgentCommand::deliver`] checks all of it again.
+    pub fn check(&self, requested: PromptDelivery) -> Result<(), DeliveryError> {
+        match self.select(requested) {
+            // An error that names the version, once it is known.
+            Ok(_) | Err(DeliveryError::Unsupported(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The channel, and what is said about it; none without a prompt.
+    fn select(&self, requested: PromptDelivery) -> Result<Option<Channel<'_>>, DeliveryError> {
         let agent = self.installed.agent;
         if let (Some(reason), PromptDelivery::Tempfile | PromptDelivery::Stdin) =
             (profile(agent).refuses_requests, requested)
         {
             return Err(DeliveryError::Rejected { agent, requested, reason });
         }
-        let prompt = self.prompt.map(sanitize_nul);
-        let mut warnings = Vec::new();
-        let channel = match &prompt {
-            None if self.mode == RunMode::Headless => return Err(DeliveryError::Empty),
-            None => None,
-            Some((text, removed)) => {
-                if text.is_empty() {
-                    return Err(DeliveryError::Empty);
-                }
-                if *removed > 0 {
-                    warnings.push(DeliveryWarning::NulRemoved { count: *removed });
-                }
-                let (row, selection) = self.channel(text, requested)?;
-                warnings.extend(selection.warnings);
-                Some((row, selection.mode, text.as_ref()))
-            }
+        let Some(prompt) = self.prompt else {
+            return if self.mode == RunMode::Headless { Err(DeliveryError::Empty) } else { Ok(None) };
         };
+        let (text, removed) = sanitize_nul(prompt);
+        if text.is_empty() {
+            return Err(DeliveryError::Empty);
+        }
+        let (row, selection) = self.channel(&text, requested)?;
+        let mut warnings = Vec::new();
+        if removed > 0 {
+            warnings.push(DeliveryWarning::NulRemoved { count: removed });
+        }
+        warnings.extend(selection.warnings);
+        Ok(Some(Channel { row, mode: selection.mode, text, warnings }))
+    }
+
+    /// Builds the command: translates the options, selects a channel for the prompt and applies it.
+    ///
+    /// Nothing is started; a prompt file is made only when that channel is selected.
+    pub fn deliver(self, requested: PromptDelivery) -> Result<DeliveredCommand, DeliveryError> {
+        let mut channel = self.select(requested)?;
+        let warnings =
+            channel.as_mut().map(|channel| std::mem::take(&mut channel.warnings)).unwrap_or_default();
+        let channel = channel.as_ref().map(|channel| (channel.row, channel.mode, channel.text.as_ref()));
         let mut line = self.words(channel.map(|(row, ..)| row))?;
         let (selected_mode, handle, payload) = place(&mut line, channel)?;
         let prompt_argument = match (selected_mode, channel) {
@@ -192,10 +243,23 @@ impl AgentCommand<'_> {
                 mode: self.mode,
                 size: prompt.len() as u64,
                 limit,
-                could: crate::installed::could_take(prompt),
+                could: self.could_take(prompt),
+            },
+            None if !self.installed.proofs.refuted.is_empty() => DeliveryError::Refuted {
+                agent,
+                version: self.installed.version.clone(),
+                channels: self.installed.proofs.refuted.clone(),
             },
             None => self.unsupported(Capability::Prompt(DeliveryMode::Argv)).into(),
         }
+    }
+
+    /// Agents and channels that hold `prompt`, without what was refuted here.
+    fn could_take(&self, prompt: &str) -> Vec<(AgentBinary, DeliveryMode)> {
+        let Installed { agent, proofs, .. } = self.installed;
+        let mut could = crate::installed::could_take(prompt);
+        could.retain(|(other, mode)| other != agent || !proofs.refuted.contains(mode));
+        could
     }
 
     /// All words but the prompt, in their slots.

@@ -187,3 +187,59 @@ fn one_argument_that_is_too_long_is_named() {
         "the argument for --append-system-prompt has 131094 bytes, the platform takes at most 131071 in one argument"
     );
 }
+
+#[test]
+fn what_no_version_takes_is_refused_without_one() {
+    use AgentBinary::{Amp, Amplifier, Claude};
+    use RunMode::{Headless, Interactive};
+    let check = |agent, mode, prompt: Option<&str>, requested| {
+        let installed = Installed::assumed(agent);
+        let options = Options { add_dirs: vec!["/a".into()], ..Options::default() };
+        let (before_verb, extra, cwd) = (&[], &[], std::path::Path::new("/"));
+        let command =
+            AgentCommand { installed: &installed, mode, prompt, options: &options, before_verb, extra, cwd };
+        command.check(requested).map_err(|error| amplihack_utils::error::Explain::kind(&error))
+    };
+    let long = "x".repeat(MAX_ARG_BYTES + 1);
+    assert_eq!(check(Amplifier, Headless, Some("hi"), PromptDelivery::Stdin), Err("delivery_rejected"));
+    assert_eq!(check(Amplifier, Interactive, None, PromptDelivery::Tempfile), Err("delivery_rejected"));
+    assert_eq!(check(Amplifier, Headless, Some(&long), PromptDelivery::Auto), Err("prompt_too_large"));
+    assert_eq!(check(Claude, Headless, Some(&long), PromptDelivery::Auto), Ok(()));
+    assert_eq!(check(Claude, Interactive, Some(&long), PromptDelivery::Auto), Err("prompt_too_large"));
+    assert_eq!(check(Claude, Headless, Some("\0"), PromptDelivery::Auto), Err("prompt_empty"));
+    assert_eq!(check(Claude, Headless, None, PromptDelivery::Auto), Err("prompt_empty"));
+    assert_eq!(check(Claude, Interactive, None, PromptDelivery::Auto), Ok(()));
+    // These are refused later, with the version: no option for directories, no prompt in a terminal.
+    assert_eq!(check(Amplifier, Headless, Some("hi"), PromptDelivery::Auto), Ok(()));
+    assert_eq!(check(Amp, Interactive, Some("hi"), PromptDelivery::Auto), Ok(()));
+}
+
+#[test]
+fn a_refuted_channel_is_not_used_and_without_another_there_is_an_error() {
+    let long = "x".repeat(5000);
+    let deliver = |refuted: &[DeliveryMode], prompt: &str| {
+        let mut installed = Installed::assumed(AgentBinary::Claude);
+        installed.version = Some(semver::Version::new(2, 1, 332));
+        installed.proofs.refuted = refuted.to_vec();
+        let command = AgentCommand {
+            installed: &installed,
+            mode: RunMode::Headless,
+            prompt: Some(prompt),
+            options: &Options::default(),
+            before_verb: &[],
+            extra: &[],
+            cwd: std::path::Path::new("/"),
+        };
+        command.deliver(PromptDelivery::Auto).map(|delivered| delivered.selected_mode)
+    };
+    assert_eq!(deliver(&[], &long).unwrap(), DeliveryMode::Stdin);
+    assert_eq!(deliver(&[DeliveryMode::Stdin], &long).unwrap(), DeliveryMode::Argv);
+    assert_eq!(deliver(&[DeliveryMode::Argv], "short").unwrap(), DeliveryMode::Stdin);
+    assert_eq!(
+        deliver(&[DeliveryMode::Argv, DeliveryMode::Stdin], "short").unwrap_err().to_string(),
+        "no prompt reaches claude 2.1.332 unchanged: a probe on this machine refuted argv and stdin"
+    );
+    let error = deliver(&[DeliveryMode::Stdin], &"x".repeat(200_000)).unwrap_err();
+    let DeliveryError::TooLarge { could, .. } = error else { panic!("{error}") };
+    assert!(!could.is_empty() && could.iter().all(|(agent, _)| *agent != AgentBinary::Claude), "{could:?}");
+}

@@ -13,7 +13,8 @@ use crate::profile::Profile;
 const PROVED: VersionRange = VersionRange { from: (1, 0, 102), below: (1, 1, 0) };
 const PROMPTS: Evidence = Evidence::Probe(PROVED, "copilot_takes_every_prompt_unchanged");
 const OPTIONS: Evidence = Evidence::Probe(PROVED, "copilot_understands_every_option");
-const HELP: Evidence = Evidence::Documented("copilot --help, 1.0.102");
+const LEVELS: Evidence = Evidence::Probe(PROVED, "copilot_keeps_its_permission_levels");
+const TERMINAL: Evidence = Evidence::Probe(PROVED, "copilot_takes_a_prompt_in_a_terminal");
 
 const TRIMS: &str = "Copilot trims blanks at the end, puts the date before the prompt, and refuses prompts beyond its model's budget";
 
@@ -23,6 +24,7 @@ pub(crate) static PROFILE: Profile = Profile {
     title: "GitHub Copilot CLI",
     program: "copilot",
     install_places: &[".local/bin/copilot"],
+    directories: &["COPILOT_CACHE_HOME", "COPILOT_HOME", "XDG_CACHE_HOME"],
     install_hint: "npm install -g @github/copilot",
     prompt_note: TRIMS,
     rows: &[
@@ -35,7 +37,7 @@ pub(crate) static PROFILE: Profile = Profile {
             Capability::Prompt(DeliveryMode::Argv),
             INTERACTIVE,
             ArgShape::FlagEq("--interactive"),
-            HELP,
+            TERMINAL,
         )
         .note(TRIMS),
         Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
@@ -43,24 +45,20 @@ pub(crate) static PROFILE: Profile = Profile {
         Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Option, &["--continue"]), OPTIONS),
         Row::new(Capability::AddDir, BOTH, ArgShape::FlagEq("--add-dir"), OPTIONS),
         Row::new(Capability::McpConfig, BOTH, ArgShape::FlagEqAt("--additional-mcp-config"), OPTIONS),
-        Row::new(
-            Capability::Permissions(Permissions::Ask),
-            BOTH,
-            ArgShape::Words(Slot::Option, &[]),
-            OPTIONS,
-        )
-        .note("Copilot asks by itself; headless, what needs leave is refused"),
+        Row::new(Capability::Permissions(Permissions::Ask), BOTH, ArgShape::Words(Slot::Option, &[]), LEVELS)
+            .note("Copilot asks by itself; headless, what needs leave is refused"),
         Row::new(
             Capability::Permissions(Permissions::Edit),
             BOTH,
             ArgShape::Words(Slot::Option, &["--allow-tool=write"]),
-            OPTIONS,
-        ),
+            LEVELS,
+        )
+        .note("headless, shell commands are refused"),
         Row::new(
             Capability::Permissions(Permissions::Full),
             BOTH,
             ArgShape::Words(Slot::Option, &["--allow-all"]),
-            OPTIONS,
+            LEVELS,
         ),
     ],
     grammar: Grammar {
@@ -186,10 +184,8 @@ pub(crate) static PROFILE: Profile = Profile {
         "COPILOT_PROJECT_DIR",
     ],
     withheld: &[
-        "COPILOT_OFFLINE",
-        "COPILOT_PROVIDER_API_KEY",
-        "COPILOT_PROVIDER_BASE_URL",
-        "COPILOT_PROVIDER_TYPE",
+        &["COPILOT_OFFLINE"],
+        &["COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_TYPE"],
     ],
     refuses_requests: None,
 };

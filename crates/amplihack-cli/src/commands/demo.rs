@@ -1,5 +1,6 @@
 //! `amplihack demo`.
 
+use amplihack_agent::Installed;
 use amplihack_probe::demo::{self, Shown};
 use amplihack_probe::drive::{Bench, DriveError};
 use amplihack_probe::model::ModelServer;
@@ -33,13 +34,23 @@ pub(crate) fn run(args: &DemoArgs, env: &Env) -> Result<u8, Failure> {
     let mut rows = Vec::new();
     for installed in &agents {
         ui::data(&format!("\n{}\n", demo::title(installed)))?;
-        let shown = demo::show(&mut bench, &runtime, &server, installed)?;
-        ui::data(&steps(&shown))?;
-        rows.push(shown);
+        // One broken agent must not hide the others.
+        let shown = demo::show(&mut bench, &runtime, &server, installed);
+        ui::data(&match &shown {
+            Ok(shown) => steps(shown),
+            Err(error) => format!("  FAIL the agent could not be driven: {error}\n"),
+        })?;
+        rows.push((installed, shown));
     }
     ui::data(&format!("\n{}\n", table(&rows)))?;
-    Ok(u8::from(!rows.iter().all(Shown::holds)))
+    let holds = |(_, shown): &Row| shown.as_ref().is_ok_and(Shown::holds);
+    Ok(u8::from(!rows.iter().all(holds)))
 }
+
+/// An agent, and what was seen of it or why nothing was.
+type Row<'a> = (&'a Installed, Result<Shown, DriveError>);
+
+const VERDICT: [&str; 2] = ["holds", "does not hold"];
 
 fn steps(shown: &Shown) -> String {
     let mark = |holds: bool| if holds { "ok  " } else { "FAIL" };
@@ -62,19 +73,24 @@ fn steps(shown: &Shown) -> String {
     )
 }
 
-fn table(rows: &[Shown]) -> String {
+fn table(rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(["agent", "version", "prompt", "descendants see", "tool call", "exit", "verdict"]);
-    for row in rows {
+    for (installed, shown) in rows {
+        let (agent, version) = (installed.agent.to_string(), demo::version(installed));
+        let Ok(row) = shown else {
+            table.add_row([&agent, &version, "-", "-", "-", "-", VERDICT[1]]);
+            continue;
+        };
         table.add_row([
-            row.agent.to_string(),
-            row.version.clone(),
-            format!("{} by {}", if row.prompt.0 { "intact" } else { "changed" }, row.channel),
+            agent,
+            version,
+            format!("{} by {}", if row.prompt.0 { "intact" } else { "not intact" }, row.channel),
             row.descendant.clone().unwrap_or_else(|| "nothing".to_owned()),
             if row.tool_ran { "ran" } else { "did not run" }.to_owned(),
             row.code.to_string(),
-            if row.holds() { "holds" } else { "does not hold" }.to_owned(),
+            VERDICT[usize::from(!row.holds())].to_owned(),
         ]);
     }
     table.to_string()

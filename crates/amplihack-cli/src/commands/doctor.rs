@@ -7,6 +7,7 @@ use amplihack_launcher::doctor::{Channels, Found, Report, examine};
 use amplihack_probe::prove;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
+use amplihack_utils::prompt_delivery::DeliveryMode;
 use serde_json::{Value, json};
 
 use crate::cli::DoctorArgs;
@@ -18,28 +19,37 @@ pub(crate) fn run(args: &DoctorArgs, env: &Env) -> Result<u8, Failure> {
     let cwd = current_dir()?;
     let config = Config::load(env, &cwd, &[])?;
     super::config::show_warnings(&config);
-    let mut failed = Vec::new();
-    if let Some(agents) = &args.prove {
-        let agents = if agents.is_empty() { AgentBinary::ALL.to_vec() } else { agents.clone() };
-        let runtime = runtime()?;
-        for agent in agents {
-            let result = prove::prove(agent, env, &config, &runtime);
-            ui::note("prove", prove::line(agent, &result));
-            if let Ok(proof) = &result
-                && proof.delivery.iter().any(|channel| !channel.arrived)
-            {
-                failed.push(format!("{agent} {}: a prompt did not arrive as the matrix says", proof.version));
-            }
-        }
-    }
+    let unproved = match &args.prove {
+        Some(agents) => prove_all(agents, env, &config)?,
+        None => Vec::new(),
+    };
     let mut report = examine(env, &config, &cwd);
-    report.broken.extend(failed);
+    report.broken.extend(unproved);
     if args.json {
         ui::data(&format!("{:#}\n", as_json(&report)))?;
     } else {
         ui::data(&as_text(&report))?;
     }
     Ok(u8::from(!report.broken.is_empty()))
+}
+
+/// Proves the agents `named`, or all; says what was seen, and returns what is broken besides refuted channels, which the
+/// report finds in the stored proofs.
+fn prove_all(named: &[AgentBinary], env: &Env, config: &Config) -> Result<Vec<String>, Failure> {
+    let agents = if named.is_empty() { &AgentBinary::ALL } else { named };
+    let runtime = runtime()?;
+    let mut broken = Vec::new();
+    for agent in agents {
+        let result = prove::prove(*agent, env, config, &runtime);
+        ui::note("prove", prove::line(*agent, &result));
+        // Who names an agent wants a proof; otherwise one that is not there or cannot be proved is a note.
+        if let Err(error) = &result
+            && (!named.is_empty() || !error.is_expected())
+        {
+            broken.push(format!("{agent}: nothing proved: {error}"));
+        }
+    }
+    Ok(broken)
 }
 
 fn as_text(report: &Report) -> String {
@@ -73,8 +83,7 @@ fn as_text(report: &Report) -> String {
 }
 
 fn channels_text(out: &mut String, channels: &Channels) {
-    let names: Vec<String> = channels.capabilities.iter().map(ToString::to_string).collect();
-    let _ = writeln!(out, "    capabilities: {}", names.join(", "));
+    let _ = writeln!(out, "    capabilities: {}", names(&channels.capabilities));
     let _ = writeln!(out, "    note: {}", channels.note);
     let _ = writeln!(out, "    effective for long prompt: {}", channels.effective);
     if let Some(warning) = &channels.warning {
@@ -85,10 +94,15 @@ fn channels_text(out: &mut String, channels: &Channels) {
     }
 }
 
+fn names(modes: &[DeliveryMode]) -> String {
+    modes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
 fn found_text(found: &Found) -> String {
     let version = found.version.as_deref().unwrap_or("version unknown");
-    let proof = match &found.proved_at {
-        Some(at) => format!("proved here at {at}"),
+    let proof = match &found.probed {
+        Some(probed) if probed.refuted.is_empty() => format!("proved here at {}", probed.at),
+        Some(probed) => format!("prompts by {} refuted here at {}", names(&probed.refuted), probed.at),
         None => trust(found.trust).to_owned(),
     };
     format!("{version}, {proof}, {}", found.path.display())
@@ -128,7 +142,9 @@ fn as_json(report: &Report) -> Value {
                 "path": found.path,
                 "version": found.version,
                 "proved": found.trust == Trust::Proved,
-                "proved_here_at": found.proved_at,
+                "probed_here_at": found.probed.as_ref().map(|probed| &probed.at),
+                "refuted_here": found.probed.iter().flat_map(|probed| &probed.refuted)
+                    .map(ToString::to_string).collect::<Vec<_>>(),
             }),
             Err(hint) => json!({ "agent": agent.agent.name(), "found": false, "hint": hint }),
         }).collect::<Vec<_>>(),

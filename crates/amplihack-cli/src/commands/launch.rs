@@ -2,7 +2,7 @@
 
 use amplihack_agent::{AgentBinary, Options};
 use amplihack_launcher::doctor::requested;
-use amplihack_launcher::{Hosting, LaunchRequest, Notice, Streams, Task, plan, start};
+use amplihack_launcher::{Hosting, LaunchRequest, Notice, Streams, Task, enterable, plan, start};
 use amplihack_utils::agent_binary::{System, resolve_in};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
@@ -17,6 +17,8 @@ mod dry_run;
 /// Launches `agent`, or the agent in charge, and returns its exit code.
 pub(crate) fn run(agent: Option<AgentBinary>, args: LaunchArgs, env: &Env) -> Result<u8, Failure> {
     let cwd = current_dir()?;
+    // Before the configuration: a directory without rights is not the fault of a file in it.
+    enterable(&cwd)?;
     let config = Config::load(env, &cwd, &[])?;
     super::config::show_warnings(&config);
     let agent =

@@ -2,8 +2,35 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     reason = "a test fails by panic; helpers outside of #[test] functions too"
 )]
 
+mod bad_input;
+mod bad_places;
+mod completions;
+mod config;
+mod context_files;
+mod delivery;
+mod demo;
+mod doctor;
+mod dry_run;
+mod evidence;
+mod exit_codes;
+mod fakes;
+mod input;
+mod launch;
+mod nested;
+mod overhead;
+mod prove;
+mod read_only;
 mod real_agents;
+mod real_amp;
+mod real_nesting;
+mod real_options;
+mod real_permissions;
+mod real_signals;
+mod real_terminal;
+mod routing;
+mod scene;
 mod world;

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
 use amplihack_probe::loopback::{Options, loopback};
 use amplihack_probe::model::{ModelServer, Scenario, Script};
 use amplihack_testkit::{NetNs, Output, Run, Sandbox, real};
+use tokio::runtime::{Builder, Runtime};
 
 /// The binary under test.
 pub(crate) fn amplihack() -> &'static Path {
@@ -33,39 +35,69 @@ pub(crate) struct World {
     pub sandbox: Sandbox,
     pub server: ModelServer,
     // Keeps the server running.
-    _runtime: tokio::runtime::Runtime,
+    runtime: Runtime,
 }
 
 impl World {
     /// Runs `test` in a new world for `agent`; does nothing if the agent is not installed.
     ///
-    /// The model plays `script`. The sandbox's environment points the agent at it, and amplihack at the agent.
+    /// The model plays `script` as the run `run`. The sandbox's environment points the agent at it, and amplihack at the
+    /// agent.
     pub(crate) fn with(agent: AgentBinary, script: Script, test: impl FnOnce(&mut World) + Send) {
-        let Some(program) = real(agent) else { return };
+        Self::with_all(&[(agent, "run")], script, test);
+    }
+
+    /// Runs `test` in a new world for several agents, each with a run of its own at the model; does nothing if one of
+    /// them is not installed. The model plays `script` in the first run.
+    pub(crate) fn with_all(
+        agents: &[(AgentBinary, &str)],
+        script: Script,
+        test: impl FnOnce(&mut World) + Send,
+    ) {
+        let programs: Vec<PathBuf> = agents.iter().filter_map(|(agent, _)| real(*agent)).collect();
+        if programs.len() < agents.len() {
+            return;
+        }
         let inside = || {
-            let runtime =
-                tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+            let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
             let server = runtime.block_on(ModelServer::start()).unwrap();
-            server.script("run", script);
-            let mut sandbox = Sandbox::repository();
-            let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent-cache");
-            let work = sandbox.work().canonicalize().unwrap();
-            let options = Options { cache: Some(&cache), workspace: Some(&work) };
-            let settings =
-                loopback(agent, &server.base_url(Scenario::Script, "run"), &sandbox.home(), options).unwrap();
-            for (name, value) in settings.env {
-                sandbox.set(name, value);
+            server.script(agents[0].1, script);
+            let mut world = World { sandbox: Sandbox::repository(), server, runtime };
+            for ((agent, run), program) in agents.iter().zip(programs) {
+                world.prepare(*agent, run, &program);
             }
-            sandbox.set(format!("AMPLIHACK_{}_PATH", agent.name().to_uppercase()), program);
-            test(&mut World { sandbox, server, _runtime: runtime });
+            test(&mut world);
         };
         // Programs that this thread starts are inside as well.
         NetNs::new().on_thread(inside).expect("a thread may enter the namespace that this test made");
     }
 
+    fn prepare(&mut self, agent: AgentBinary, run: &str, program: &Path) {
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent-cache");
+        let work = self.sandbox.work().canonicalize().unwrap();
+        let options = Options { cache: Some(&cache), workspace: Some(&work) };
+        let url = self.server.base_url(Scenario::Script, run);
+        for (name, value) in loopback(agent, &url, &self.sandbox.home(), options).unwrap().env {
+            self.sandbox.set(name, value);
+        }
+        self.sandbox.set(format!("AMPLIHACK_{}_PATH", agent.name().to_uppercase()), program);
+    }
+
+    /// Waits until the model has had `count` calls of `run`.
+    pub(crate) fn reached(&self, run: &str, count: u64) {
+        let wait =
+            async { tokio::time::timeout(Duration::from_mins(1), self.server.reached(run, count)).await };
+        assert_eq!(self.runtime.block_on(wait), Ok(true), "the model was not asked {count} times");
+    }
+
+    /// A word that stands in the environment of every process of this world.
+    pub(crate) fn everything(&self) -> String {
+        self.sandbox.root().file_name().unwrap().to_str().unwrap().to_owned()
+    }
+
     /// Runs `amplihack` with `args` and no stdin.
     pub(crate) fn run(&self, args: &[&str]) -> Output {
-        Run::new(self.command(args)).output()
+        run(&self.sandbox, args)
     }
 
     /// `amplihack` with `args`, inside this world.

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::body::{LIMIT, decode};
-use super::dialect::{Answer, Dialect, model_turns, shell_tool, since_prompt};
+use super::dialect::{Answer, Dialect, model_turns, shell_tool, since_prompt, write_call};
 use super::log::{Body, Recorded, header_value};
 use super::route::{Route, parse};
 use super::script::{Counting, DONE, HELLO, MODEL, Reply, Usage};
@@ -117,12 +117,14 @@ async fn model_call(shared: &Shared, route: &Route<'_>, dialect: Dialect, reques
     let answer = match reply {
         Reply::Text(text) => Answer::Text(text),
         Reply::Tool { command } => match shell_tool(&dialect.tools(request)) {
-            Some(tool) => {
-                Answer::Call { id: format!("scripted{messages:04}"), tool: tool.to_owned(), command }
-            }
+            Some(tool) => Answer::shell(format!("scripted{messages:04}"), tool, &command),
             // Titles and summaries are asked for without tools.
             None => Answer::Text(HELLO.to_owned()),
         },
+        Reply::Write { path, text } => {
+            write_call(format!("scripted{messages:04}"), &dialect.tools(request), &path, &text)
+                .unwrap_or_else(|| Answer::Text(HELLO.to_owned()))
+        }
         Reply::Error { status } => return scripted_error(dialect, status),
         Reply::Hang(silence) => {
             let mut stopping = shared.stopping.subscribe();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{Answer, Said, Turn, arguments, items, texts};
+use super::dialect::{Answer, Said, Turn, items, texts};
 use super::script::Usage;
 use super::sse::Event;
 
@@ -50,9 +50,9 @@ pub(crate) fn events(request: &Value, answer: &Answer, usage: Usage) -> Vec<Even
             start["text"] = json!("");
             json!({"type": "text_delta", "text": text})
         }
-        Answer::Call { tool, command, .. } => {
+        Answer::Call { input, .. } => {
             start["input"] = json!({});
-            json!({"type": "input_json_delta", "partial_json": arguments(tool, command).to_string()})
+            json!({"type": "input_json_delta", "partial_json": input.to_string()})
         }
     };
     let ending = json!({"stop_reason": stop_reason(answer), "stop_sequence": null});
@@ -94,8 +94,8 @@ fn opening(request: &Value, usage: Usage) -> Value {
 fn block(answer: &Answer) -> Value {
     match answer {
         Answer::Text(text) => json!({"type": "text", "text": text}),
-        Answer::Call { id, tool, command } => {
-            json!({"type": "tool_use", "id": format!("toolu_{id}"), "name": tool, "input": arguments(tool, command)})
+        Answer::Call { id, tool, input } => {
+            json!({"type": "tool_use", "id": format!("toolu_{id}"), "name": tool, "input": input})
         }
     }
 }
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn call() -> Answer {
-        Answer::Call { id: "1".to_owned(), tool: "Bash".to_owned(), command: "id".to_owned() }
+        Answer::shell("1".to_owned(), "Bash", "id")
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{Answer, Said, Turn, arguments, items, texts};
+use super::dialect::{Answer, Said, Turn, items, texts};
 use super::script::Usage;
 use super::sse::Event;
 
@@ -85,8 +85,8 @@ fn tokens(usage: Usage) -> Value {
 }
 
 fn call(answer: &Answer) -> Value {
-    let Answer::Call { id, tool, command } = answer else { return Value::Null };
-    let function = json!({"name": tool, "arguments": arguments(tool, command).to_string()});
+    let Answer::Call { id, tool, input } = answer else { return Value::Null };
+    let function = json!({"name": tool, "arguments": input.to_string()});
     json!({"id": format!("call_{id}"), "type": "function", "function": function})
 }
 
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn chunks_carry_the_call_then_the_usage_then_the_end() {
-        let answer = Answer::Call { id: "1".to_owned(), tool: "bash".to_owned(), command: "id".to_owned() };
+        let answer = Answer::shell("1".to_owned(), "bash", "id");
         let request = json!({"model": "m"});
         let events = events(&request, &answer, Usage::default());
         let Event::Data(said) = &events[1] else { panic!("{events:?}") };

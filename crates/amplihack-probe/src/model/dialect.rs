@@ -109,7 +109,14 @@ pub(crate) enum Answer {
     /// Text that ends the turn.
     Text(String),
     /// One tool call; `id` is unique in the conversation.
-    Call { id: String, tool: String, command: String },
+    Call { id: String, tool: String, input: Value },
+}
+
+impl Answer {
+    /// The call of a shell tool that runs `command`.
+    pub(crate) fn shell(id: String, tool: &str, command: &str) -> Self {
+        Self::Call { id, tool: tool.to_owned(), input: arguments(tool, command) }
+    }
 }
 
 /// What a message of a request is.
@@ -171,13 +178,24 @@ pub(crate) fn shell_tool(offered: &[&str]) -> Option<&'static str> {
 }
 
 /// The arguments with which this shell tool runs `command`.
-pub(crate) fn arguments(tool: &str, command: &str) -> Value {
+fn arguments(tool: &str, command: &str) -> Value {
     match tool {
         "exec_command" => json!({"cmd": command}),
         "shell" | "local_shell" => json!({"command": ["bash", "-lc", command]}),
         "shell_command" => json!({"command": command}),
         _ => json!({"command": command, "description": "scripted"}),
     }
+}
+
+/// The call of the file-writing tool among those that a request offers, with this path and text.
+pub(crate) fn write_call(id: String, offered: &[&str], path: &str, text: &str) -> Option<Answer> {
+    let (tool, input) = [
+        ("Write", json!({"file_path": path, "content": text})),
+        ("create", json!({"path": path, "file_text": text})),
+    ]
+    .into_iter()
+    .find(|(tool, _)| offered.contains(tool))?;
+    Some(Answer::Call { id, tool: tool.to_owned(), input })
 }
 
 #[cfg(test)]
@@ -203,12 +221,16 @@ mod tests {
     }
 
     #[test]
-    fn the_shell_tool_is_found_by_name_and_called_in_its_own_shape() {
+    fn tools_are_found_by_name_and_called_in_their_own_shapes() {
         assert_eq!(shell_tool(&["Read", "bash", "Bash"]), Some("Bash"));
         assert_eq!(shell_tool(&["Read"]), None);
         assert_eq!(arguments("exec_command", "id"), json!({"cmd": "id"}));
         assert_eq!(arguments("shell", "id")["command"], json!(["bash", "-lc", "id"]));
         assert_eq!(arguments("bash", "id")["command"], "id");
+        let call = write_call("1".to_owned(), &["bash", "create"], "/f", "t");
+        let input = json!({"path": "/f", "file_text": "t"});
+        assert_eq!(call, Some(Answer::Call { id: "1".to_owned(), tool: "create".to_owned(), input }));
+        assert_eq!(write_call("1".to_owned(), &["bash"], "/f", "t"), None);
         let request = json!({"tools": [{"type": "local_shell"}, {"type": "function", "name": "f"}]});
         assert_eq!(Dialect::Responses.tools(&request), ["local_shell", "f"]);
         let request = json!({"tools": [{"type": "function", "function": {"name": "bash"}}]});

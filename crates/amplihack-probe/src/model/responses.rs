@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{Answer, Said, Turn, arguments, items, texts};
+use super::dialect::{Answer, Said, Turn, items, texts};
 use super::script::Usage;
 use super::sse::Event;
 
@@ -139,19 +139,19 @@ fn item(answer: &Answer) -> Value {
             "content": [part(text)],
         }),
         // The built-in shell tool has an item of its own.
-        Answer::Call { id, tool, command } if tool == "local_shell" => json!({
+        Answer::Call { id, tool, input } if tool == "local_shell" => json!({
             "type": "local_shell_call",
             "id": format!("lsh_{id}"),
             "call_id": format!("call_{id}"),
             "status": "completed",
-            "action": {"type": "exec", "command": ["bash", "-lc", command], "env": {}},
+            "action": {"type": "exec", "command": input["command"], "env": {}},
         }),
-        Answer::Call { id, tool, command } => json!({
+        Answer::Call { id, tool, input } => json!({
             "type": "function_call",
             "id": format!("fc_{id}"),
             "call_id": format!("call_{id}"),
             "name": tool,
-            "arguments": arguments(tool, command).to_string(),
+            "arguments": input.to_string(),
             "status": "completed",
         }),
     }
@@ -181,8 +181,7 @@ mod tests {
 
     #[test]
     fn deltas_add_up_and_numbers_run() {
-        let call =
-            Answer::Call { id: "7".to_owned(), tool: "exec_command".to_owned(), command: "id".to_owned() };
+        let call = Answer::shell("7".to_owned(), "exec_command", "id");
         for answer in [Answer::Text("hi".to_owned()), call] {
             let events = events(&json!({"model": "m"}), &answer, Usage::default());
             let data: Vec<&Value> = events
@@ -207,8 +206,7 @@ mod tests {
 
     #[test]
     fn the_built_in_shell_gets_its_own_item() {
-        let answer =
-            Answer::Call { id: "7".to_owned(), tool: "local_shell".to_owned(), command: "id".to_owned() };
+        let answer = Answer::shell("7".to_owned(), "local_shell", "id");
         let whole = whole(&json!({}), &answer, Usage::default());
         assert_eq!(whole["output"][0]["action"]["command"], json!(["bash", "-lc", "id"]));
     }

@@ -24,6 +24,13 @@ pub enum Reply {
         /// The shell command.
         command: String,
     },
+    /// One call of the file-writing tool that the request offers. A request that offers none gets [`HELLO`].
+    Write {
+        /// The file, an absolute path.
+        path: String,
+        /// All of its text.
+        text: String,
+    },
     /// An HTTP error with a body in the client's dialect.
     Error {
         /// The HTTP status.

@@ -1,78 +1,54 @@
 //! The scripted agent's shell tool: runs a command for real, with a deadline, and tells what it printed.
 
-use std::io::{self, Read, Seek};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::io;
+use std::process::Command;
 use std::time::Duration;
 
+use amplihack_session::{Deadlines, Exit, Output, RunError, RunSpec, Why, run_blocking};
 use amplihack_utils::env::Env;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// As long as Claude Code gives a command.
 const DEADLINE: Duration = Duration::from_mins(2);
 /// As much as Claude Code shows its model of a command's output.
-const MAX_OUTPUT: u64 = 30_000;
+const MAX_OUTPUT: usize = 30_000;
+/// How long a command may take to end when it must.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs `command` with bash, or sh where there is none: its output, and whether it failed.
+///
+/// What it leaves in its process group is ended with it; what leaves the group is the launch's to end.
 pub(crate) fn run(command: &str, env: &Env) -> (String, bool) {
     match run_within(command, env, DEADLINE) {
-        Ok((Some(status), output)) if status.success() => (output, false),
-        Ok((Some(status), output)) => (format!("{}\n{output}", describe(status)), true),
+        Ok((Some(Exit::Code(0)), output)) => (output, false),
+        Ok((Some(Exit::Code(code)), output)) => (format!("Exit code {code}\n{output}"), true),
+        Ok((Some(Exit::Signal(signal)), output)) => (format!("Ended by signal {signal}\n{output}"), true),
         Ok((None, output)) => (format!("Command timed out after {DEADLINE:?}\n{output}"), true),
         Err(error) => (format!("failed to run the command: {error}"), true),
     }
 }
 
-fn describe(status: ExitStatus) -> String {
-    status.code().map_or_else(|| status.to_string(), |code| format!("Exit code {code}"))
-}
-
-/// The exit status, `None` if the deadline came first, and the output so far.
-///
-/// The output goes to files: a background process that keeps a pipe open would keep the agent waiting.
-fn run_within(command: &str, env: &Env, deadline: Duration) -> io::Result<(Option<ExitStatus>, String)> {
-    let mut output = tempfile::tempfile()?;
-    let spawn = |shell: &str| {
-        Command::new(shell)
-            .args(["-c", command])
-            .env_clear()
-            .envs(env.iter())
-            .stdin(Stdio::null())
-            .stdout(output.try_clone()?)
-            .stderr(output.try_clone()?)
-            .process_group(0)
-            .spawn()
+/// How it ended, `None` if the deadline came first, and the end of its output.
+fn run_within(command: &str, env: &Env, deadline: Duration) -> Result<(Option<Exit>, String), RunError> {
+    let spec = |shell: &str| {
+        let mut run = Command::new(shell);
+        // One stream, so that lines stay in the order in which they were printed.
+        run.arg("-c").arg(format!("exec 2>&1\n{command}")).env_clear().envs(env.iter());
+        RunSpec {
+            stdout: Output::Tail(MAX_OUTPUT),
+            deadlines: Deadlines { total: Some(deadline), ..Deadlines::default() },
+            grace: GRACE,
+            ..RunSpec::new(run)
+        }
     };
-    let child = match spawn("bash") {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => spawn("/bin/sh")?,
-        spawned => spawned?,
+    let outcome = match run_blocking(spec("bash")) {
+        Err(RunError::Spawn { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            run_blocking(spec("/bin/sh"))?
+        }
+        ended => ended?,
     };
-    let status = wait(child, deadline)?;
-    output.rewind()?;
-    let mut bytes = Vec::new();
-    output.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
-    Ok((status, String::from_utf8_lossy(&bytes).trim_end().to_owned()))
-}
-
-/// Waits for the child; at the deadline its whole group is killed.
-fn wait(mut child: Child, deadline: Duration) -> io::Result<Option<ExitStatus>> {
-    let pid = Pid::from_child(&child);
-    let (ended, end) = mpsc::channel();
-    // The thread looks without reaping, so that the group's number stays taken until we are done with it.
-    let watcher = std::thread::Builder::new().spawn(move || {
-        let seen = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
-        // Nobody listens after the deadline.
-        let _ = ended.send(seen.is_ok());
-    })?;
-    let in_time = end.recv_timeout(deadline).is_ok();
-    if !in_time {
-        kill_process_group(pid, Signal::KILL)?;
-    }
-    // The watcher must be done before the number is free for another process.
-    let _ = watcher.join();
-    let status = child.wait()?;
-    Ok(in_time.then_some(status))
+    let in_time = !matches!(outcome.why, Why::Deadline(_));
+    let output = String::from_utf8_lossy(&outcome.stdout.bytes).trim_end().to_owned();
+    Ok((in_time.then_some(outcome.exit), output))
 }
 
 #[cfg(test)]
@@ -86,32 +62,43 @@ mod tests {
 
     #[test]
     fn output_and_exit_code_are_told() {
-        assert_eq!(run("echo \"$WORD\"; echo two >&2", &env()), ("it's\ntwo".to_owned(), false));
+        assert_eq!(run("echo \"$WORD\"; echo two >&2; echo three", &env()).0, "it's\ntwo\nthree");
         assert_eq!(run("echo no; exit 7", &env()), ("Exit code 7\nno".to_owned(), true));
-        assert!(run("kill -9 $$", &env()).0.contains("signal: 9"));
+        assert_eq!(run("kill -9 $$", &env()), ("Ended by signal 9\n".to_owned(), true));
         assert_eq!(run("cat", &env()), (String::new(), false), "stdin is empty");
+        assert_eq!(run("# nothing", &env()), (String::new(), false));
+    }
+
+    #[test]
+    fn the_environment_is_the_agents_own() {
+        let env = env().with("AMPLIHACK_SESSION_ID", "the-launch");
+        assert_eq!(run("echo $AMPLIHACK_SESSION_ID", &env).0, "the-launch");
     }
 
     #[test]
     fn a_command_ends_at_its_deadline_with_its_children() {
         let begin = Instant::now();
-        let (status, output) =
+        let (exit, output) =
             run_within("echo started; tail -f /dev/null & wait", &env(), Duration::from_millis(300)).unwrap();
-        assert_eq!((status, output.as_str()), (None, "started"));
+        assert_eq!((exit, output.as_str()), (None, "started"));
         assert!(begin.elapsed() < Duration::from_secs(10));
     }
 
     #[test]
-    fn a_background_child_does_not_hold_the_answer() {
+    fn a_background_child_neither_holds_the_answer_nor_outlives_it() {
         let begin = Instant::now();
-        let (output, _) = run("timeout 20 tail -f /dev/null & echo $!", &env());
+        let (output, failed) = run("tail -f /dev/null & echo $!", &env());
         assert!(begin.elapsed() < Duration::from_secs(10));
-        let left: i32 = output.trim().parse().unwrap();
-        rustix::process::kill_process(Pid::from_raw(left).unwrap(), Signal::TERM).unwrap();
+        let pid: u32 = output.trim().parse().unwrap();
+        // Whoever inherits it may take its time to reap it.
+        let lives = |proc: &amplihack_utils::sys::Proc| proc.pid == pid && !proc.dead;
+        let left: Vec<_> = amplihack_utils::sys::processes().unwrap().into_iter().filter(lives).collect();
+        assert!(!failed && left.is_empty(), "{left:?} {:?}", begin.elapsed());
     }
 
     #[test]
-    fn long_output_is_cut() {
-        assert_eq!(run("head -c 100000 /dev/zero | tr '\\0' x", &env()).0.len() as u64, MAX_OUTPUT);
+    fn of_long_output_the_end_is_kept() {
+        let (output, _) = run("head -c 100000 /dev/zero | tr '\\0' x; printf END", &env());
+        assert!(output.len() == MAX_OUTPUT && output.ends_with("xEND"), "{} bytes", output.len());
     }
 }

@@ -3,7 +3,7 @@
 use crate::source::Source;
 use crate::{none, sources};
 
-/// The scripted agent plays an agent: it reads an agent's command line and runs tools as an agent does.
+/// The scripted agent plays an agent: it reads an agent's command line.
 const SCRIPTED_AGENT: &str = "crates/amplihack-probe/src/scripted";
 const SYS: &str = "crates/amplihack-utils/src/sys";
 
@@ -107,7 +107,6 @@ fn child_processes_have_one_owner() {
     let may_not = |source: &Source| {
         source.ships()
             && !source.is_in("crates/amplihack-session")
-            && !source.is_in(SCRIPTED_AGENT)
             && !in_sys(source)
             && source.code.contains("Command")
     };

@@ -44,8 +44,6 @@ pub enum Kind {
 /// What a repository's file, which whoever wrote the repository has written, may do with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Set it.
-    Free,
     /// Lower it; raise it only if the user trusts the repository.
     Lower,
     /// Nothing, unless the user trusts the repository.
@@ -74,7 +72,8 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Word(&["auto", "argv", "tempfile", "stdin"]),
         default: Some("auto"),
         variable: Some("AMPLIHACK_PROMPT_DELIVERY"),
-        reach: Reach::Free,
+        // Argv would put prompts into the process list for everybody to read.
+        reach: Reach::Trusted,
         meaning: "How a prompt should reach the agent.",
     },
     Key {
@@ -169,7 +168,7 @@ impl Kind {
     }
 
     /// What a value has to be, to complete "must be …".
-    pub(super) fn expected(self) -> String {
+    pub fn expected(self) -> String {
         match self {
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::Number { max } => format!("a whole number from 0 to {max}"),

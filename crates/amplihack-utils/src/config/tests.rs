@@ -76,6 +76,8 @@ fn defaults_are_the_tables() {
 #[test]
 fn each_layer_overrides_the_ones_below_and_is_remembered() {
     let place = Place::new();
+    trust(&place.env, &place.base.join("repository")).unwrap();
+    let trusted = fs::read_to_string(place.file(Layer::User)).unwrap();
     let mut env = place.env.clone();
     let mut overrides = Vec::new();
     let shown = |place: &Place, env: &Env, overrides: &[Override]| {
@@ -85,7 +87,9 @@ fn each_layer_overrides_the_ones_below_and_is_remembered() {
     };
     let from_file = |layer| format!("{}:2", place.file(layer).display());
     for (layer, word) in [(Layer::System, "argv"), (Layer::User, "stdin"), (Layer::Repository, "tempfile")] {
-        place.write(layer, &format!("\nprompt_delivery = '{word}'\n"));
+        // The user's file is the one that trusts the repository.
+        let rest = if layer == Layer::User { trusted.as_str() } else { "" };
+        place.write(layer, &format!("\nprompt_delivery = '{word}'\n{rest}"));
         assert_eq!(shown(&place, &env, &overrides), (word.to_owned(), layer, from_file(layer)));
     }
     env.set("AMPLIHACK_PROMPT_DELIVERY", " ARGV ");
@@ -220,12 +224,13 @@ fn an_untrusted_repository_names_no_program_and_trusts_nobody() {
     place.write(
         Layer::Repository,
         &format!(
-            "trusted_repositories = ['{}']\nagents.claude.path = '/evil'\nmax_depth = 99\n",
+            "trusted_repositories = ['{}']\nagents.claude.path = '/evil'\nmax_depth = 99\nprompt_delivery = 'argv'\n",
             root.display()
         ),
     );
     let config = place.load();
     assert_eq!((config.agent_path(AgentBinary::Claude), config.max_depth()), (None, 6));
+    assert_eq!(config.prompt_delivery(), "auto", "prompts do not go into the process list");
     assert!(!config.is_trusted(&root));
     let mut texts: Vec<_> = config.ignored.iter().map(ToString::to_string).collect();
     texts.sort();
@@ -239,6 +244,9 @@ fn an_untrusted_repository_names_no_program_and_trusts_nobody() {
             ),
             format!(
                 "{file}:3: max_depth ignored: a repository that is not trusted may only lower it; see `amplihack config trust`"
+            ),
+            format!(
+                "{file}:4: prompt_delivery ignored: this repository is not trusted; see `amplihack config trust`"
             ),
         ]
     );

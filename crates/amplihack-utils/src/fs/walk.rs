@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, open, openat2, statat};
 
@@ -20,6 +20,17 @@ pub fn repository_root(directory: &Path) -> Option<PathBuf> {
     }
 }
 
+/// Bytes of one step up.
+const UP: usize = "../".len();
+/// As many steps up as a walk may take.
+const UPS: &str = concat!(
+    "../../../../../../../../",
+    "../../../../../../../../",
+    "../../../../../../../../",
+    "../../../../../../../../"
+);
+const _: () = assert!(UPS.len() == MAX_DIRECTORIES * UP, "a step for each directory");
+
 /// Where a walk ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -36,14 +47,13 @@ pub(crate) enum Stop {
 /// Costs one stat for each of the two in each directory. They are asked relative to the open directory, which spares the kernel
 /// the way down from the root and pays for opening it.
 pub(crate) fn walk(start: &RealDirectory, wanted: Option<&str>) -> Stop {
-    const UP: &str = "../";
-    let mut name = UP.repeat(MAX_DIRECTORIES);
+    let mut name = String::with_capacity(256);
+    name.push_str(UPS);
     let mut here = |level: usize, file: &str| {
-        let ups = MAX_DIRECTORIES * UP.len();
-        name.truncate(ups);
+        name.truncate(UPS.len());
         name.push_str(file);
         // The ending of the name with as many steps up as there are levels.
-        present_at(start.file.as_fd(), Path::new(name.get(ups - level * UP.len()..).unwrap_or_default()))
+        present_at(start.file.as_fd(), Path::new(name.get(UPS.len() - level * UP..).unwrap_or_default()))
     };
     for (level, directory) in start.path.ancestors().take(MAX_DIRECTORIES).enumerate() {
         if let Some(wanted) = wanted
@@ -84,11 +94,15 @@ impl RealDirectory {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         // Most paths are real ones already, and the kernel can tell in the same call. Where it is too old or a filter
         // forbids the call, the other way stays.
-        let absolute = std::path::absolute(path)?;
-        if absolute.components().all(|part| part != Component::ParentDir)
+        let absolute = if is_plain(path) {
+            path.to_path_buf()
+        } else {
+            std::path::absolute(path)?.components().as_path().to_path_buf()
+        };
+        if is_plain(&absolute)
             && let Ok(file) = openat2(CWD, &absolute, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
         {
-            return Ok(Self { file, path: absolute.components().as_path().to_path_buf() });
+            return Ok(Self { file, path: absolute });
         }
         let file = open(path, flags, Mode::empty())?;
         let path = match opened_path(&file) {
@@ -97,6 +111,15 @@ impl RealDirectory {
             _ => std::fs::canonicalize(path)?,
         };
         Ok(Self { file, path })
+    }
+}
+
+/// Whether `path` is absolute and has no `.`, no `..` and no slash too many in it.
+fn is_plain(path: &Path) -> bool {
+    match path.as_os_str().as_encoded_bytes() {
+        b"/" => true,
+        [b'/', rest @ ..] => rest.split(|byte| *byte == b'/').all(|part| !matches!(part, b"" | b"." | b"..")),
+        _ => false,
     }
 }
 
@@ -170,6 +193,24 @@ mod tests {
         let found = Stop::Found { directory: base.join("a"), file: base.join("a/wanted") };
         assert_eq!(walk(&RealDirectory::open(&base.join("x/link")).unwrap(), Some("wanted")), found);
         assert_eq!(walk(&RealDirectory::open(&base.join("a/b/c/")).unwrap(), Some("wanted")), found);
+    }
+
+    #[test]
+    fn a_plain_path_is_absolute_and_says_nothing_twice() {
+        for (path, plain) in [
+            ("/", true),
+            ("/a", true),
+            ("/a/..b/.c", true),
+            ("", false),
+            ("a", false),
+            ("//", false),
+            ("/a/", false),
+            ("/a//b", false),
+            ("/a/./b", false),
+            ("/a/..", false),
+        ] {
+            assert_eq!(is_plain(Path::new(path)), plain, "{path:?}");
+        }
     }
 
     #[test]

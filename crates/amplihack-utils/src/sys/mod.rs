@@ -11,7 +11,7 @@ mod terminal;
 
 pub use child::{ChildOptions, become_subreaper, ended_child, prepare_child};
 pub use limits::{ArgLimits, arg_limits, exec_cost};
-pub use proc::{Proc, environ_has, living, process_alive, processes, start_time};
+pub use proc::{Proc, children, environ_has, is_main_thread, living, process_alive, processes, start_time};
 pub use rustix::process::Signal;
 pub use signal::{
     Ended, ended, ignores, open_pidfd, reap, send, send_to_group, send_to_process, stop_self, stopped,

@@ -40,13 +40,31 @@ pub fn processes() -> io::Result<Vec<Proc>> {
 }
 
 fn process(pid: u32) -> io::Result<Option<Proc>> {
-    match fs::read(format!("/proc/{pid}/stat")) {
-        Ok(stat) => Ok(parse(&stat)),
+    match Line::read(&format!("/proc/{pid}/stat")) {
+        Ok(stat) => Ok(parse(stat.bytes())),
         // Ended between the listing and the opening, or between the opening and the reading.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The children of this process, those that wait to be reaped included. `None` where the kernel does not list them.
+///
+/// None is missed unless one of this process's threads that spawn, or its main thread, ends meanwhile.
+pub fn children() -> Option<Vec<u32>> {
+    let mut found = Vec::new();
+    for thread in fs::read_dir("/proc/self/task").ok()? {
+        let path = thread.ok()?.path().join("children");
+        let list = fs::read_to_string(path).ok()?;
+        found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+    }
+    Some(found)
+}
+
+/// Whether the caller's thread is the first of this process, whose end is the process's.
+pub fn is_main_thread() -> bool {
+    rustix::thread::gettid() == rustix::process::getpid()
 }
 
 /// When the process `pid` started, in clock ticks from boot. `None` if there is no such process.
@@ -86,13 +104,32 @@ pub fn environ_has(pid: u32, entry: &[u8]) -> bool {
 /// Whether the kernel has yet to say where the environment of the living process `pid` lies.
 fn is_in_exec(pid: u32) -> bool {
     const KERNEL_THREAD: u64 = 0x0020_0000;
-    let Ok(stat) = fs::read(format!("/proc/{pid}/stat")) else { return false };
+    let Ok(stat) = Line::read(&format!("/proc/{pid}/stat")) else { return false };
+    let stat = stat.bytes();
     let Some(close) = stat.iter().rposition(|byte| *byte == b')') else { return false };
     let rest = String::from_utf8_lossy(stat.get(close + 1..).unwrap_or_default()).into_owned();
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok());
     let dead = matches!(fields.first(), Some(&("Z" | "X" | "x")));
     !dead && number(9).is_some_and(|flags| flags & KERNEL_THREAD == 0) && number(51) == Some(0)
+}
+
+/// A short file of `/proc` that the kernel makes at once: one read takes it whole.
+struct Line {
+    buffer: [u8; 2048],
+    length: usize,
+}
+
+impl Line {
+    fn read(path: &str) -> io::Result<Self> {
+        let mut buffer = [0; 2048];
+        let length = fs::File::open(path)?.read(&mut buffer)?;
+        Ok(Self { buffer, length })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.buffer.get(..self.length).unwrap_or_default()
+    }
 }
 
 /// Reads a line of `/proc/PID/stat`. The name may hold blanks, parentheses and newlines: it ends at the *last* `)`.
@@ -117,7 +154,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Proc, environ_has, parse, process_alive, processes, start_time};
+    use super::{Proc, children, environ_has, is_main_thread, parse, process_alive, processes, start_time};
 
     const LINE: &str = "42 (a) b (c) Z 7 40 39 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 10 11 12";
 
@@ -162,6 +199,29 @@ mod tests {
         assert_eq!(start_time(child.id()), Some(started));
         child.wait().unwrap();
         assert_eq!(start_time(child.id()), None);
+    }
+
+    #[test]
+    fn children_are_listed_until_they_are_reaped() {
+        if children().is_none() {
+            // A kernel without that list.
+            return;
+        }
+        let mut child = Command::new("true").spawn().unwrap();
+        let found = children().unwrap();
+        assert!(found.contains(&child.id()), "{found:?}");
+        let pidfd = crate::sys::open_pidfd(child.id(), start_time(child.id()).unwrap()).unwrap();
+        while crate::sys::ended(&pidfd).unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        assert!(children().unwrap().contains(&child.id()));
+        child.wait().unwrap();
+        assert!(!children().unwrap().contains(&child.id()));
+    }
+
+    #[test]
+    fn another_thread_is_not_the_main_thread() {
+        assert!(!std::thread::spawn(is_main_thread).join().unwrap());
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! Signals to processes and groups, and the end of a process by its file descriptor: no id is reused under our feet.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -84,11 +85,13 @@ pub fn stop_self() -> io::Result<()> {
 }
 
 /// Whether this process ignores `signal`, as it does after `nohup` (SIGHUP) or as a shell's background job (SIGINT).
+#[expect(unsafe_code, reason = "`sigaction` has no safe counterpart")]
 pub fn ignores(signal: Signal) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
+    let mut found = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action nothing changes, and `found` is valid for a write.
+    let answer = unsafe { libc::sigaction(signal.as_raw(), std::ptr::null(), found.as_mut_ptr()) };
+    // SAFETY: all zeroes is a valid `sigaction`, and so is what the call writes.
+    answer == 0 && unsafe { found.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
 
 #[cfg(test)]

@@ -96,7 +96,8 @@ fn is_secret_flag(word: &OsStr) -> bool {
 fn without_secret(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     match text.split_once('=') {
-        Some((flag, _)) if is_flag(word) && is_secret_flag(word) => format!("{flag}=[redacted]"),
+        // `--auth-token=…`, and `-c providers.x.api_key=…` as well.
+        Some((name, _)) if is_secret_flag(word) => format!("{name}=[redacted]"),
         _ => text.into_owned(),
     }
 }

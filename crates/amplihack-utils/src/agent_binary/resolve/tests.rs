@@ -471,8 +471,7 @@ impl tracing::Subscriber for Events {
 fn warnings(world: &World, env: &Env) -> Vec<(String, String)> {
     let events = Events::default();
     tracing::subscriber::with_default(events.clone(), || world.ask("", env));
-    let kept = events.0.lock().unwrap().clone();
-    kept
+    std::mem::take(&mut *events.0.lock().unwrap())
 }
 
 #[test]

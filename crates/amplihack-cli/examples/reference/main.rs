@@ -1,0 +1,24 @@
+//! Prints a generated reference page on stdout: `reference NAME`. `cargo xtask docs` puts the pages in place.
+
+mod configuration;
+mod environment;
+mod exit_codes;
+mod flag_matrix;
+mod table;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let page = match std::env::args().nth(1).as_deref() {
+        Some("configuration") => configuration::page(),
+        Some("environment") => environment::page(),
+        Some("exit-codes") => exit_codes::page(),
+        Some("flag-matrix") => flag_matrix::page(),
+        _ => return ExitCode::from(2),
+    };
+    match io::stdout().write_all(page.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}

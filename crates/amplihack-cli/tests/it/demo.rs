@@ -1,0 +1,125 @@
+//! `demo` on a bare machine, with real agents, and with broken ones.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use amplihack_testkit::{NetNs, Output, Run, Sandbox, real};
+
+use crate::scene::{files, shown};
+use crate::world::{amplihack, run};
+
+/// A machine with nothing: an empty home, the system's own programs.
+fn bare() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    for name in ["LANG", "TERM", "FAKE_AGENT_LOG"] {
+        sandbox.unset(name);
+    }
+    sandbox.set("PATH", "/usr/bin:/bin");
+    sandbox
+}
+
+/// What the demo showed, its port and its times replaced.
+fn text(sandbox: &Sandbox, output: &Output) -> String {
+    let lines = shown(sandbox, output);
+    let mask = |line: &str| {
+        let (before, after) = (line.split_once("127.0.0.1:"), line.split_once(" after "));
+        match (before, after) {
+            (Some((start, rest)), _) => {
+                format!("{start}127.0.0.1:[PORT]{}\n", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
+            }
+            (_, Some((start, _))) => format!("{start} after [TIME]\n"),
+            _ => format!("{line}\n"),
+        }
+    };
+    lines.lines().map(mask).collect()
+}
+
+fn nothing_is_left(sandbox: &Sandbox) {
+    for part in ["tmp", "work"] {
+        let left: Vec<PathBuf> = std::fs::read_dir(sandbox.root().join(part))
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn a_bare_machine_sees_the_main_job() {
+    let sandbox = bare();
+    let output = run(&sandbox, &["demo"]);
+    insta::assert_snapshot!(text(&sandbox, &output));
+    output.assert_code(0).assert_nowhere("\u{1b}");
+    assert!(output.took < Duration::from_secs(10), "{output}");
+    assert_eq!(files(&sandbox.home()), Vec::<PathBuf>::new(), "the home is untouched");
+    nothing_is_left(&sandbox);
+}
+
+#[test]
+fn real_agents_are_shown_where_they_are_installed() {
+    let mut sandbox = bare();
+    let mut expected = Vec::new();
+    for agent in ["claude", "copilot", "codex"] {
+        if let Some(program) = real::real_agent(agent) {
+            sandbox.set(format!("AMPLIHACK_{}_PATH", agent.to_uppercase()), program);
+            expected.push(agent);
+        }
+    }
+    if expected.is_empty() {
+        return;
+    }
+    let mut command = sandbox.command(amplihack());
+    command.arg("demo");
+    let network = NetNs::new();
+    let output = Run::new(network.wrap(&command)).timeout(Duration::from_secs(100)).output();
+    output.assert_code(0).assert_stderr("");
+    let rows = output.stdout_text();
+    let rows: Vec<&str> = rows.lines().filter(|line| line.ends_with(" holds   │")).collect();
+    assert_eq!(rows.len(), expected.len(), "{output}");
+    for (agent, row) in expected.iter().zip(rows) {
+        assert!(row.starts_with(&format!("│ {agent} ")) && row.contains("intact by stdin"), "{row}");
+    }
+    let written = files(&sandbox.home());
+    assert_eq!(written, [sandbox.home().join(".amplihack/versions.json")], "only the version cache");
+    nothing_is_left(&sandbox);
+}
+
+fn program(sandbox: &Sandbox, name: &str, text: &str) {
+    let path = sandbox.write(format!("bin/{name}"), text);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// One agent that works, one that cannot be started, one that only says its version.
+fn with_broken_agents() -> Sandbox {
+    let mut sandbox = bare();
+    sandbox.set("PATH", format!("{}:/usr/bin:/bin", sandbox.bin().display()));
+    sandbox.link("amplihack-scripted-agent", amplihack());
+    let version = r#"[ "$1" = --version ] && echo 2.1.332 && exit"#;
+    program(&sandbox, "claude", &format!("#!/bin/sh\n{version}\nexec amplihack-scripted-agent \"$@\"\n"));
+    program(&sandbox, "copilot", "#!/no/such/interpreter\n");
+    program(
+        &sandbox,
+        "codex",
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo 0.171.0 && exit\necho broken >&2\nexit 3\n",
+    );
+    sandbox
+}
+
+#[test]
+fn a_broken_agent_is_a_failed_row_and_the_others_are_shown() {
+    let sandbox = with_broken_agents();
+    let output = run(&sandbox, &["demo"]);
+    insta::assert_snapshot!(text(&sandbox, &output));
+    output.assert_code(1);
+    nothing_is_left(&sandbox);
+}
+
+#[test]
+fn the_scripted_agent_can_be_asked_for() {
+    let sandbox = with_broken_agents();
+    let output = run(&sandbox, &["demo", "--scripted"]);
+    output.assert_code(0).assert_stdout_has("the built-in scripted agent stands in");
+    output.assert_nowhere("does not hold").assert_nowhere("codex");
+}

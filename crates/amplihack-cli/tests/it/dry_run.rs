@@ -1,0 +1,65 @@
+//! `--dry-run`: the whole launch, without starting it.
+
+use std::fmt::Write;
+
+use crate::fakes::{fakes, forget};
+use crate::world::prepare;
+
+#[test]
+fn a_dry_run_tells_all_but_prompt_and_secrets_and_starts_only_the_version_probe() {
+    let mut sandbox = fakes();
+    sandbox.set("CLAUDECODE", "1").set("ANTHROPIC_API_KEY", "sekret-value");
+    let root = sandbox.root().canonicalize().unwrap().to_string_lossy().into_owned();
+    let mut report = String::new();
+    for args in [
+        &[
+            "claude",
+            "--permissions",
+            "ask",
+            "PROMPTBYTES",
+            "--",
+            "--api-key",
+            "sekret-value",
+            "--auth-token=sekret-value",
+        ][..],
+        &[
+            "codex",
+            "--prompt-file",
+            "-",
+            "--",
+            "--search",
+            "exec",
+            "-c",
+            "model_providers.x.api_key=sekret-value",
+        ],
+        &["copilot", "--model", "m", "PROMPTBYTES"],
+        &["amplifier", "PROMPTBYTES"],
+        &["amp", "--", "-x", "PROMPTBYTES"],
+        &["codex", "--", "login", "--api-key", "sekret-value"],
+        &["claude", "--raw", "--", "-p", "anything"],
+    ] {
+        let long = "PROMPTBYTES ".repeat(1000);
+        let args = [&args[..1], &["--dry-run"], &args[1..]].concat();
+        forget(&sandbox);
+        let output = prepare(&sandbox, &args).stdin(long).output();
+        output.assert_code(0).assert_nowhere("PROMPTBYTES").assert_nowhere("sekret-value");
+        assert_eq!(sandbox.runs(), [], "{output}");
+        let text = output.stdout_text().replace(&root, "ROOT");
+        writeln!(report, "$ amplihack {}\n{}\n", args.join(" "), without_session(&text)).unwrap();
+    }
+    assert!(!sandbox.work().join(".claude").exists());
+    insta::assert_snapshot!(report);
+}
+
+/// `text` with each session id and version of ours replaced.
+fn without_session(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.split_once('=') {
+        Some((name, _)) if name.ends_with("AMPLIHACK_SESSION_ID") => format!("{name}=SESSION"),
+        Some((name, value)) if name.ends_with("AMPLIHACK_AGENT_BINARY_SET") => {
+            format!("{name}=SESSION:{}", value.rsplit(':').next().unwrap_or_default())
+        }
+        Some((name, _)) if name.ends_with("AMPLIHACK_VERSION") => format!("{name}=VERSION"),
+        _ => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

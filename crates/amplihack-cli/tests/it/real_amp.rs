@@ -1,0 +1,45 @@
+//! Amp's real CLI, as far as it goes without an account: what passes through, passes through unchanged.
+
+use std::path::PathBuf;
+
+use amplihack_agent::AgentBinary;
+use amplihack_testkit::{NetNs, Output, Run, Sandbox};
+
+use crate::world::{amplihack, real};
+
+fn run(network: &NetNs, sandbox: &Sandbox, program: &std::path::Path, args: &[&str]) -> Output {
+    let mut command = sandbox.command(program);
+    command.args(args);
+    Run::new(network.wrap(&command)).output()
+}
+
+#[test]
+fn what_amp_does_offline_passes_through() {
+    let Some(amp) = real(AgentBinary::Amp) else { return };
+    let network = NetNs::new();
+    let mut sandbox = Sandbox::new();
+    sandbox.set("AMPLIHACK_AMP_PATH", &amp);
+    let amplihack = PathBuf::from(amplihack());
+    let rules = ["permissions", "list", "--builtin", "--json"];
+    let mut outputs = Vec::new();
+    // Each start of Amp takes seconds, so each claim has one.
+    for (door, args, code) in [
+        (&["amp", "--"][..], &["--version"][..], 0),
+        (&["amp", "--raw", "--"], &rules, 0),
+        (&["amp", "--"], &["permissions", "no-such-verb"], 1),
+    ] {
+        let through = run(&network, &sandbox, &amplihack, &[door, args].concat());
+        through.assert_code(code);
+        let bare = run(&network, &sandbox, &amp, args);
+        bare.assert_code(code);
+        assert_eq!(through.stdout_text(), bare.stdout_text(), "{args:?}");
+        outputs.push(through);
+    }
+    assert!(outputs[1].json().as_array().is_some_and(|rules| !rules.is_empty()));
+    let report = run(&network, &sandbox, &amplihack, &["doctor", "--json"]).json();
+    let agents = report["agents"].as_array().unwrap();
+    let found = agents.iter().find(|agent| agent["agent"] == "amp").unwrap();
+    assert_eq!(found["path"], amp.to_str().unwrap());
+    let version = found["version"].as_str().unwrap_or_default();
+    assert!(!version.is_empty() && outputs[0].stdout_text().starts_with(version), "{version}");
+}

@@ -1,0 +1,68 @@
+//! The real CLIs in a terminal, launched through `amplihack`: first prompt, answer, leaving, and what the terminal is after it.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use amplihack_agent::AgentBinary;
+use amplihack_probe::model::HELLO;
+use amplihack_testkit::{Tmux, procs};
+
+use crate::real_agents::greeting;
+use crate::world::{World, amplihack};
+
+/// A prompt that a shell on the way would change.
+const PROMPT: &str = "-it is 'said' $HOME";
+
+fn takes_a_prompt(agent: AgentBinary, leave: &str) {
+    if !Tmux::is_installed() {
+        return;
+    }
+    World::with(agent, greeting(), |world| {
+        let tmux = Tmux::new(&world.sandbox);
+        // Codex would leave a server of its own running for later sessions.
+        let own = if agent == AgentBinary::Codex { "-- --no-daemon" } else { "" };
+        // The shell shows the exit code and whether the terminal echoes again and reads lines.
+        let script = format!(
+            "'{}' {agent} \"--prompt=$1\" {own}; echo \"exit=$?\"; \
+             stty -a | grep -q ' icanon .* echo ' && echo 'terminal sane'; exec cat",
+            amplihack().display()
+        );
+        tmux.new_session("c", "sh", ["-c", &script, "sh", PROMPT]);
+        tmux.wait_for("c", HELLO, Duration::from_mins(1));
+        let prompts = world.server.prompts("run");
+        let arrived = prompts.iter().any(|said| match agent {
+            // It puts the date before the prompt.
+            AgentBinary::Copilot => {
+                said.starts_with("<current_datetime>") && said.trim_end().ends_with(PROMPT)
+            }
+            _ => said == PROMPT,
+        });
+        assert!(arrived, "{agent}: {prompts:#?}");
+        // Its menu of commands must have opened before one is chosen.
+        tmux.type_text("c", leave);
+        sleep(Duration::from_millis(500));
+        tmux.send_keys("c", &["Enter"]);
+        tmux.wait_for("c", "exit=0", Duration::from_secs(30));
+        tmux.wait_for("c", "terminal sane", Duration::from_secs(5));
+        let path = format!("AMPLIHACK_{}_PATH", agent.name().to_uppercase());
+        let program = world.sandbox.env().get(path).unwrap().to_str().unwrap();
+        let mut left = procs::with_marker(&world.everything());
+        left.retain(|process| process.argv[0] == *program);
+        assert!(left.is_empty(), "{left:#?}");
+    });
+}
+
+#[test]
+fn claude_takes_a_prompt_in_a_terminal() {
+    takes_a_prompt(AgentBinary::Claude, "/exit");
+}
+
+#[test]
+fn codex_takes_a_prompt_in_a_terminal() {
+    takes_a_prompt(AgentBinary::Codex, "/quit");
+}
+
+#[test]
+fn copilot_takes_a_prompt_in_a_terminal() {
+    takes_a_prompt(AgentBinary::Copilot, "/exit");
+}

@@ -1,0 +1,108 @@
+//! Running two jobs in turns, and how long each takes.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::stage::Stage;
+use crate::{Failure, shell};
+
+/// Pairs that are run first and not counted; they also fill caches.
+pub(crate) const WARM_UP: usize = 10;
+
+/// A command line.
+pub(crate) struct Job {
+    program: PathBuf,
+    args: Vec<OsString>,
+}
+
+impl Job {
+    pub(crate) fn new(program: impl AsRef<Path>, args: &[&str]) -> Self {
+        let args = args.iter().map(OsString::from).collect();
+        Self { program: program.as_ref().to_owned(), args }
+    }
+
+    /// The command, on `stage`.
+    pub(crate) fn command(&self, stage: &Stage) -> Command {
+        let mut command = stage.command(&self.program);
+        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+}
+
+/// What ends a measurement.
+#[derive(Clone, Copy)]
+pub(crate) enum Until {
+    /// The end of the process.
+    End,
+    /// The first byte of its stdout.
+    FirstByte,
+}
+
+/// Both sides' times, pair by pair.
+#[derive(Default)]
+pub(crate) struct Pairs {
+    pub(crate) ours: Vec<Duration>,
+    pub(crate) against: Vec<Duration>,
+}
+
+impl Pairs {
+    /// Adds a pair, in nanoseconds.
+    pub(crate) fn push(&mut self, ours: u64, against: u64) {
+        self.ours.push(Duration::from_nanos(ours));
+        self.against.push(Duration::from_nanos(against));
+    }
+}
+
+pub(crate) fn measure(
+    stage: &Stage,
+    ours: &Job,
+    against: &Job,
+    until: Until,
+    runs: usize,
+) -> Result<Pairs, Failure> {
+    let mut pairs = Pairs::default();
+    for turn in 0..WARM_UP + runs {
+        let (first, second);
+        // Whoever runs second finds warmer caches, so they take turns at that too.
+        if turn % 2 == 0 {
+            first = once(ours.command(stage), until)?;
+            second = once(against.command(stage), until)?;
+        } else {
+            second = once(against.command(stage), until)?;
+            first = once(ours.command(stage), until)?;
+        }
+        if turn >= WARM_UP {
+            pairs.ours.push(first);
+            pairs.against.push(second);
+        }
+    }
+    Ok(pairs)
+}
+
+fn once(mut command: Command, until: Until) -> Result<Duration, Failure> {
+    let started = Instant::now();
+    match until {
+        Until::End => {
+            shell::run(&mut command)?;
+            Ok(started.elapsed())
+        }
+        Until::FirstByte => {
+            let name = shell::shown(&command);
+            let mut child = command
+                .stdout(Stdio::piped())
+                .spawn()
+                .map_err(|error| format!("failed to start {name}: {error}"))?;
+            let mut byte = [0];
+            let read = child.stdout.take().map_or(Ok(0), |mut stdout| stdout.read(&mut byte));
+            let elapsed = started.elapsed();
+            let status = child.wait().map_err(|error| format!("failed to wait for {name}: {error}"))?;
+            match read {
+                Ok(1) if status.success() => Ok(elapsed),
+                _ => Err(format!("{name} ended with {status}, and said {read:?}")),
+            }
+        }
+    }
+}

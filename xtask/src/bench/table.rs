@@ -1,0 +1,109 @@
+//! The measured times as a table, and the page around it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::time::Duration;
+
+use super::measure::{Pairs, WARM_UP};
+
+/// Smallest, middle and 95th-percentile value of a list that is not empty.
+fn spread<T: Copy + PartialOrd>(values: &[T]) -> Option<[T; 3]> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    let at =
+        |hundredths: usize| sorted.get((sorted.len().saturating_sub(1) * hundredths).div_ceil(100)).copied();
+    Some([at(0)?, at(50)?, at(95)?])
+}
+
+/// One line an entry: its name, its goal, its times.
+pub(crate) fn table(rows: &[(String, &str, Pairs)]) -> String {
+    let mut text = String::from(
+        "| what | ours: min / median / p95 | against: min / median / p95 | difference, median | ratio, median | goal |\n\
+         |---|---|---|---|---|---|\n",
+    );
+    for (name, goal, pairs) in rows {
+        let both = || pairs.ours.iter().zip(&pairs.against).map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64()));
+        let differences: Vec<f64> = both().map(|(ours, against)| ours - against).collect();
+        let ratios: Vec<f64> = both().map(|(ours, against)| ours / against).collect();
+        let (Some(ours), Some(against)) = (spread(&pairs.ours), spread(&pairs.against)) else { continue };
+        let (Some([_, difference, _]), Some([_, ratio, _])) = (spread(&differences), spread(&ratios)) else {
+            continue;
+        };
+        let cell = |times: [Duration; 3]| times.map(|time| shown(time.as_secs_f64())).join(" / ");
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| {name} | {} | {} | {} | {ratio:.2} | {goal} |",
+            cell(ours),
+            cell(against),
+            shown(difference)
+        );
+    }
+    text
+}
+
+fn shown(seconds: f64) -> String {
+    if seconds.abs() < 1e-4 {
+        format!("{:.1} µs", seconds * 1e6)
+    } else {
+        format!("{:.2} ms", seconds * 1e3)
+    }
+}
+
+/// The whole page.
+pub(crate) fn page(table: &str, calls: &str, runs: usize) -> String {
+    format!(
+        "# Benchmarks\n\n\
+         Written by `cargo xtask bench`, which builds in release mode, measures and replaces this page; `--runs N` sets the number of\n\
+         pairs, `--bins DIR` measures programs that are built already and writes nothing.\n\n\
+         Both sides of a line run in turns, {runs} pairs after {WARM_UP} that are not counted, with the same environment and directory, stdin and\n\
+         stdout `/dev/null`. Difference and ratio are taken pair by pair, so that a busy moment meets both sides. The agent is the test kit's\n\
+         `fake-agent`: it reads its stdin to the end, says one word and ends. Its version is in the cache, as in every launch but the first.\n\n\
+         Machine: {}.\n\n{table}\n{calls}",
+        machine(),
+    )
+}
+
+/// The machine without its name.
+fn machine() -> String {
+    let processors = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let cpu = read("/proc/cpuinfo");
+    let model =
+        cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map(|(_, name)| name);
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let model = model.unwrap_or("an unnamed processor").trim();
+    format!("{model}, {processors} of its processors, Linux {}, {}", kernel.trim(), std::env::consts::ARCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pairs, spread, table};
+    use std::time::Duration;
+
+    #[test]
+    fn spread_is_smallest_middle_and_95th() {
+        let values: Vec<u32> = (0..=100).rev().collect();
+        assert_eq!(spread(&values), Some([0, 50, 95]));
+        assert_eq!(spread(&[7]), Some([7, 7, 7]));
+        assert_eq!(spread::<u32>(&[]), None);
+    }
+
+    #[test]
+    fn pairs_are_compared_pair_by_pair() {
+        let times = |list: [u64; 3]| list.map(Duration::from_millis).to_vec();
+        let pairs = Pairs { ours: times([20, 200, 30]), against: times([10, 100, 10]) };
+        let text = table(&[("x".to_owned(), "≤ 9 ms", pairs)]);
+        assert!(
+            text.contains("| x | 20.00 ms / 30.00 ms / 200.00 ms | 10.00 ms / 10.00 ms / 100.00 ms |"),
+            "{text}"
+        );
+        assert!(text.contains("| 20.00 ms | 2.00 | ≤ 9 ms |"), "{text}");
+    }
+
+    #[test]
+    fn short_times_are_shown_in_microseconds() {
+        assert_eq!(super::shown(0.000_012_34), "12.3 µs");
+        assert_eq!(super::shown(-0.000_5), "-0.50 ms");
+    }
+}
