@@ -1,6 +1,6 @@
 //! Both readers over every script, and over the scripts inside it; what either finds is kept once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Instant;
 
 use super::heredoc::{Clean, HereDocument, clean};
@@ -74,7 +74,8 @@ pub(super) struct Reader<'a> {
     deadline: Instant,
     pub(super) out: Parsed,
     pub(super) known: HashMap<(usize, Vec<String>, Vec<String>), usize>,
-    scripts: HashSet<(usize, String)>,
+    /// Scripts that were read, with what they came to.
+    scripts: HashMap<(usize, String), Flow>,
     pub(super) documents: Vec<HereDocument>,
     pub(super) variables: Variables,
     /// Functions with the `cd`s in them.
@@ -92,7 +93,7 @@ impl<'a> Reader<'a> {
             deadline: Instant::now() + limits.deadline,
             out: Parsed::default(),
             known: HashMap::new(),
-            scripts: HashSet::new(),
+            scripts: HashMap::new(),
             documents: Vec::new(),
             variables: Variables::default(),
             functions: HashMap::new(),
@@ -168,10 +169,18 @@ impl<'a> Reader<'a> {
         if self.late(whole) {
             return Flow::default();
         }
-        let key = format!("{}\0{text}", shell.via.join("\0"));
-        if !self.scripts.insert((whole.start, key)) && text.len() > 64 {
-            return Flow::default();
+        let key = format!("{}\0{}\0{text}", shell.via.join("\0"), shell.input.as_deref().unwrap_or_default());
+        let key = (whole.start, key);
+        if let Some(flow) = self.scripts.get(&key) {
+            return flow.clone();
         }
+        let flow = self.both(text, place, shell, whole);
+        self.scripts.insert(key, flow.clone());
+        flow
+    }
+
+    /// Gives `text` to both readers.
+    fn both(&mut self, text: &str, place: Place<'_>, shell: &mut Shell, whole: Span) -> Flow {
         let Some(tree) = tree::read(text, self.deadline) else {
             self.late(whole);
             return Flow::default();
@@ -191,7 +200,8 @@ impl<'a> Reader<'a> {
         }
         let mut again = shell.clone();
         let mut flow = self.list(&items, place, shell);
-        let quiet = std::mem::replace(&mut self.quiet, self.quiet || tree.error.is_some());
+        let quiet = self.quiet;
+        self.quiet |= tree.error.is_some();
         let more = self.list(&tree.items, place, &mut again);
         self.quiet = quiet;
         flow.commands.extend(more.commands);

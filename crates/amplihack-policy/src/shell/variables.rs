@@ -92,13 +92,14 @@ impl Variables {
                     continue;
                 }
                 let old = environments.clone();
-                let with = |choice: &Vec<String>| {
-                    old.iter().cloned().map(move |mut environment| {
+                environments = Vec::with_capacity(old.len() * choices);
+                for choice in &value.choices {
+                    for environment in &old {
+                        let mut environment = environment.clone();
                         environment.insert(name.clone(), choice.clone());
-                        environment
-                    })
-                };
-                environments = value.choices.iter().flat_map(with).collect();
+                        environments.push(environment);
+                    }
+                }
                 if value.unknown {
                     environments.extend(old.iter().cloned());
                 }
