@@ -71,7 +71,9 @@ pub(super) fn unescape(text: &str) -> String {
 fn digits(src: &[u8], at: &mut usize, radix: u32, most: usize, first: Option<u8>) -> u32 {
     let mut value = first.map_or(0, |byte| u32::from(byte - b'0'));
     let mut left = most - usize::from(first.is_some());
-    while let (Some(digit), true) = (src.get(*at).and_then(|byte| char::from(*byte).to_digit(radix)), left > 0) {
+    while let (Some(digit), true) =
+        (src.get(*at).and_then(|byte| char::from(*byte).to_digit(radix)), left > 0)
+    {
         value = value.wrapping_mul(radix).wrapping_add(digit);
         (*at, left) = (*at + 1, left - 1);
     }
@@ -85,8 +87,16 @@ mod tests {
     #[test]
     fn escapes() {
         for (text, want) in [
-            (r"\x72\155", "rm"), (r"\u0072\U0000006d", "rm"), (r"\n\t\\\'", "\n\t\\'"), (r"rm\0 x", "rm"), (r"\q\xzz", r"\q\xzz"),
-            (r"\0162m", "rm"), (r"\cA", "\u{1}"), ("\\", "\\"), (r"\xc3\xa9", "é"), (r"\x{72}m", "rm"),
+            (r"\x72\155", "rm"),
+            (r"\u0072\U0000006d", "rm"),
+            (r"\n\t\\\'", "\n\t\\'"),
+            (r"rm\0 x", "rm"),
+            (r"\q\xzz", r"\q\xzz"),
+            (r"\0162m", "rm"),
+            (r"\cA", "\u{1}"),
+            ("\\", "\\"),
+            (r"\xc3\xa9", "é"),
+            (r"\x{72}m", "rm"),
         ] {
             assert_eq!(unescape(text), want, "{text}");
         }

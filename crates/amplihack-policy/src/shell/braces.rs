@@ -96,13 +96,20 @@ fn sequence(text: &str) -> Option<Vec<String>> {
         return None;
     }
     if let (Ok(first), Ok(last)) = (from.parse::<i64>(), to.parse::<i64>()) {
-        let padded = [from, to].iter().any(|part| part.trim_start_matches('-').starts_with('0') && part.len() > 1);
+        let padded =
+            [from, to].iter().any(|part| part.trim_start_matches('-').starts_with('0') && part.len() > 1);
         let width = if padded { from.len().max(to.len()) } else { 0 };
         return Some(numbers(first, last, step).into_iter().map(|n| format!("{n:0width$}")).collect());
     }
     let (first, last) = (single(from)?, single(to)?);
     let letters = numbers(i64::from(first), i64::from(last), step);
-    Some(letters.into_iter().filter_map(|n| u8::try_from(n).ok()).map(|byte| char::from(byte).to_string()).collect())
+    Some(
+        letters
+            .into_iter()
+            .filter_map(|n| u8::try_from(n).ok())
+            .map(|byte| char::from(byte).to_string())
+            .collect(),
+    )
 }
 
 fn single(text: &str) -> Option<u8> {
@@ -114,7 +121,9 @@ fn numbers(first: i64, last: i64, step: u64) -> Vec<i64> {
     let count = usize::try_from(first.abs_diff(last) / step).unwrap_or(usize::MAX).min(MOST) + 1;
     let step = i64::try_from(step).unwrap_or(i64::MAX);
     let sign = if last < first { -1 } else { 1 };
-    (0..count).map_while(|n| first.checked_add(i64::try_from(n).ok()?.checked_mul(step)?.checked_mul(sign)?)).collect()
+    (0..count)
+        .map_while(|n| first.checked_add(i64::try_from(n).ok()?.checked_mul(step)?.checked_mul(sign)?))
+        .collect()
 }
 
 #[cfg(test)]
@@ -124,9 +133,21 @@ mod tests {
     #[test]
     fn expressions() {
         for (word, want) in [
-            ("{rm,-rf,/}", "rm -rf /"), ("a{b,c}d", "abd acd"), ("a{b,{c,d}}", "ab ac ad"), ("{1..3}", "1 2 3"), ("{c..a}", "c b a"),
-            ("{01..03..2}", "01 03"), ("{a}", "{a}"), ("'{a,b}'", "'{a,b}'"), ("${a,b}", "${a,b}"), ("{a,b", "{a,b"), ("\\{a,b}", "\\{a,b}"),
-            ("{\"a,b\",c}", "\"a,b\" c"), ("{r,}m", "rm m"), ("{a,b}{c,d}", "ac ad bc bd"), ("{{a,b}", "{a {b"),
+            ("{rm,-rf,/}", "rm -rf /"),
+            ("a{b,c}d", "abd acd"),
+            ("a{b,{c,d}}", "ab ac ad"),
+            ("{1..3}", "1 2 3"),
+            ("{c..a}", "c b a"),
+            ("{01..03..2}", "01 03"),
+            ("{a}", "{a}"),
+            ("'{a,b}'", "'{a,b}'"),
+            ("${a,b}", "${a,b}"),
+            ("{a,b", "{a,b"),
+            ("\\{a,b}", "\\{a,b}"),
+            ("{\"a,b\",c}", "\"a,b\" c"),
+            ("{r,}m", "rm m"),
+            ("{a,b}{c,d}", "ac ad bc bd"),
+            ("{{a,b}", "{a {b"),
         ] {
             assert_eq!(expand(word).unwrap().join(" "), want, "{word}");
         }

@@ -10,7 +10,8 @@ use super::model::RedirectKind;
 pub(super) fn read(text: &str) -> Option<Vec<Item>> {
     let mut parser = Parser::new(text.as_bytes(), &ParserOptions::default(), &SourceInfo::default());
     let program = parser.parse_program().ok()?;
-    let bytes = (!text.is_ascii()).then(|| text.char_indices().map(|(at, _)| at).chain([text.len()]).collect());
+    let bytes =
+        (!text.is_ascii()).then(|| text.char_indices().map(|(at, _)| at).chain([text.len()]).collect());
     let reader = Reader { text, bytes };
     Some(program.complete_commands.iter().flat_map(|list| reader.list(list)).collect())
 }
@@ -23,7 +24,10 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn byte(&self, character: usize) -> usize {
-        self.bytes.as_ref().map_or(character, |bytes| bytes.get(character).copied().unwrap_or(self.text.len())).min(self.text.len())
+        self.bytes
+            .as_ref()
+            .map_or(character, |bytes| bytes.get(character).copied().unwrap_or(self.text.len()))
+            .min(self.text.len())
     }
 
     fn slice(&self, loc: &TokenLocation) -> Raw {
@@ -59,7 +63,10 @@ impl Reader<'_> {
             ast::Command::Compound(compound, redirects) => self.compound(compound, redirects.as_ref()),
             ast::Command::Function(function) => {
                 let ast::FunctionBody(body, redirects) = &function.body;
-                Item::Function { name: function.fname.value.clone(), body: vec![self.compound(body, redirects.as_ref())] }
+                Item::Function {
+                    name: function.fname.value.clone(),
+                    body: vec![self.compound(body, redirects.as_ref())],
+                }
             }
             ast::Command::ExtendedTest(test) => Item::Text(self.slice(&test.loc)),
         }
@@ -73,7 +80,8 @@ impl Reader<'_> {
         let items = match compound {
             C::Arithmetic(command) => vec![Item::Text(self.slice(&command.loc))],
             C::ArithmeticForClause(command) => {
-                let texts = [&command.initializer, &command.condition, &command.updater].into_iter().flatten();
+                let texts =
+                    [&command.initializer, &command.condition, &command.updater].into_iter().flatten();
                 let start = self.byte(command.loc.start.index);
                 let texts = texts.map(|expr| Item::Text(Raw { start, text: expr.value.clone() }));
                 texts.chain(self.list(&command.body.list)).collect()
@@ -165,15 +173,22 @@ impl Reader<'_> {
                 ast::IoRedirect::File(_, kind, target) => {
                     let file = match kind {
                         ast::IoFileRedirectKind::Read => RedirectKind::Read,
-                        ast::IoFileRedirectKind::Write | ast::IoFileRedirectKind::Clobber => RedirectKind::Write,
+                        ast::IoFileRedirectKind::Write | ast::IoFileRedirectKind::Clobber => {
+                            RedirectKind::Write
+                        }
                         ast::IoFileRedirectKind::Append => RedirectKind::Append,
                         ast::IoFileRedirectKind::ReadAndWrite => RedirectKind::ReadWrite,
-                        ast::IoFileRedirectKind::DuplicateInput | ast::IoFileRedirectKind::DuplicateOutput => RedirectKind::Duplicate,
+                        ast::IoFileRedirectKind::DuplicateInput
+                        | ast::IoFileRedirectKind::DuplicateOutput => RedirectKind::Duplicate,
                     };
                     match target {
                         ast::IoFileRedirectTarget::Filename(word) => (file, self.raw(word)),
-                        ast::IoFileRedirectTarget::Duplicate(word) => (duplicate(kind, &word.value), self.raw(word)),
-                        ast::IoFileRedirectTarget::ProcessSubstitution(kind, shell) => (file, self.process(kind, shell)),
+                        ast::IoFileRedirectTarget::Duplicate(word) => {
+                            (duplicate(kind, &word.value), self.raw(word))
+                        }
+                        ast::IoFileRedirectTarget::ProcessSubstitution(kind, shell) => {
+                            (file, self.process(kind, shell))
+                        }
                         ast::IoFileRedirectTarget::Fd(_) => return None,
                     }
                 }
@@ -181,7 +196,9 @@ impl Reader<'_> {
                 ast::IoRedirect::OutputAndError(word, append) => {
                     (if *append { RedirectKind::Append } else { RedirectKind::Write }, self.raw(word))
                 }
-                ast::IoRedirect::HereDocument(_, document) => (RedirectKind::HereString, self.raw(&document.doc)),
+                ast::IoRedirect::HereDocument(_, document) => {
+                    (RedirectKind::HereString, self.raw(&document.doc))
+                }
             };
             Some(RawRedirect { kind, target })
         })

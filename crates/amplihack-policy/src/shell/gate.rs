@@ -63,7 +63,10 @@ mod tests {
         assert_eq!(why(b"ls \0"), "the script holds a NUL byte");
         assert_eq!(why(b"ls \x1b[2K"), "the script holds a control character");
         assert_eq!(why(b"ls\rrm"), "the script holds a carriage return in the middle of a line");
-        assert_eq!(why("ls \u{202e}".as_bytes()), "the script holds a character that changes how text is shown");
+        assert_eq!(
+            why("ls \u{202e}".as_bytes()),
+            "the script holds a character that changes how text is shown"
+        );
     }
 
     #[test]

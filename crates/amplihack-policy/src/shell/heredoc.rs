@@ -25,6 +25,8 @@ pub(super) struct Clean {
     pub(super) text: String,
     /// From which byte of `text` on which byte of the script follows.
     map: Vec<(usize, usize)>,
+    /// Bytes of the script.
+    len: usize,
     /// What bash might read in another way than this does, and where.
     pub(super) doubt: Option<(&'static str, usize)>,
     /// Greatest nesting.
@@ -37,7 +39,7 @@ impl Clean {
     /// The byte of the script that byte `at` of the text was.
     pub(super) fn source(&self, at: usize) -> usize {
         let index = self.map.partition_point(|(clean, _)| *clean <= at);
-        index.checked_sub(1).map_or(at, |index| at - self.map[index].0 + self.map[index].1)
+        index.checked_sub(1).map_or(at, |index| at - self.map[index].0 + self.map[index].1).min(self.len)
     }
 }
 
@@ -53,9 +55,15 @@ struct Pending {
 /// Cleans `src`; bodies are added to `found`. Reading stops where the nesting passes `depth`.
 pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> Clean {
     let bytes = src.as_bytes();
-    let mut cleaner =
-        Cleaner { src: bytes, out: Vec::with_capacity(src.len()), clean: Clean::default(), pending: Vec::new(), found };
+    let mut cleaner = Cleaner {
+        src: bytes,
+        out: Vec::with_capacity(src.len()),
+        clean: Clean::default(),
+        pending: Vec::new(),
+        found,
+    };
     cleaner.clean.map.push((0, 0));
+    cleaner.clean.len = src.len();
     let mut lexer = Lexer::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -157,7 +165,8 @@ impl Cleaner<'_> {
                 }
                 // `$(cat <<E … E)`: bash ends the body there too.
                 if pending.substitutions > 0 && line.starts_with(&pending.delimiter) && line.contains(&b')') {
-                    at = next.min(self.src.len()) - usize::from(self.src.get(next.wrapping_sub(1)) == Some(&b'\n'));
+                    at = next.min(self.src.len())
+                        - usize::from(self.src.get(next.wrapping_sub(1)) == Some(&b'\n'));
                     at -= line.len() - pending.delimiter.len();
                     break;
                 }
@@ -238,7 +247,9 @@ fn delimiter(src: &[u8], from: usize) -> Option<(Vec<u8>, bool, usize)> {
             quote @ (b'\'' | b'"') => {
                 let len = src[at + 1..].iter().position(|byte| *byte == quote)?;
                 let inner = &src[at + 1..at + 1 + len];
-                if inner.contains(&b'\n') || (quote == b'"' && inner.iter().any(|byte| b"\\$`".contains(byte))) {
+                if inner.contains(&b'\n')
+                    || (quote == b'"' && inner.iter().any(|byte| b"\\$`".contains(byte)))
+                {
                     return None;
                 }
                 text.extend_from_slice(inner);
@@ -271,7 +282,8 @@ fn subscript_before(src: &[u8], at: usize) -> bool {
 fn coproc_name(src: &[u8], from: usize) -> usize {
     let blank = |at: usize| at + src[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let name = blank(from);
-    let end = name + src[name..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    let end =
+        name + src[name..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
     let next = &src[blank(end)..];
     let first = next.split(|byte| b" \t\n;(".contains(byte)).next().unwrap_or_default();
     let word = &src[name..end];
@@ -284,14 +296,18 @@ fn coproc_name(src: &[u8], from: usize) -> usize {
 fn openers(text: &[u8]) -> usize {
     let brackets = text.iter().filter(|byte| b"({[`!".contains(byte)).count();
     let words = text.split(|byte| !byte.is_ascii_alphanumeric());
-    brackets + words.filter(|word| [&b"if"[..], b"while", b"until", b"for", b"case", b"function", b"select"].contains(word)).count()
+    brackets
+        + words
+            .filter(|word| {
+                [&b"if"[..], b"while", b"until", b"for", b"case", b"function", b"select"].contains(word)
+            })
+            .count()
 }
 
 /// The number of the here-document that a cleaned word stands for.
 pub(super) fn number(word: &str) -> Option<usize> {
     word.strip_prefix(MARK)?.strip_suffix(MARK)?.parse().ok()
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -310,10 +326,22 @@ mod tests {
 
     #[test]
     fn bodies_are_taken_out() {
-        assert_eq!(read("cat <<E\na $b\nE\nls\n"), ("cat < %0%\nls\n".into(), vec![(false, "a $b\n".into())]));
-        assert_eq!(read("cat <<'E F' -n\nE\nE F\nls"), ("cat < %0% -n\nls".into(), vec![(true, "E\n".into())]));
-        assert_eq!(read("a <<-X <<\\Y\n\tx\n\tX\ny\nY\n").1, vec![(false, "x\n".into()), (true, "y\n".into())]);
-        assert_eq!(read("f \"$(cat <<E\nx\nE\n)\" b"), ("f \"$(cat < %0%\n)\" b".into(), vec![(false, "x\n".into())]));
+        assert_eq!(
+            read("cat <<E\na $b\nE\nls\n"),
+            ("cat < %0%\nls\n".into(), vec![(false, "a $b\n".into())])
+        );
+        assert_eq!(
+            read("cat <<'E F' -n\nE\nE F\nls"),
+            ("cat < %0% -n\nls".into(), vec![(true, "E\n".into())])
+        );
+        assert_eq!(
+            read("a <<-X <<\\Y\n\tx\n\tX\ny\nY\n").1,
+            vec![(false, "x\n".into()), (true, "y\n".into())]
+        );
+        assert_eq!(
+            read("f \"$(cat <<E\nx\nE\n)\" b"),
+            ("f \"$(cat < %0%\n)\" b".into(), vec![(false, "x\n".into())])
+        );
         assert_eq!(read("f $(cat <<E\nx\nE)"), ("f $(cat < %0%\n)".into(), vec![(false, "x\n".into())]));
         assert_eq!(read("cat <<E\nx").1, vec![(false, "x".into())]);
         assert_eq!(read("cat <<E\na\\\nE\nE\n").1, vec![(false, "aE\n".into())]);
@@ -321,7 +349,15 @@ mod tests {
 
     #[test]
     fn what_is_no_here_document_stays() {
-        for src in ["echo '<<E'\nls", "echo $((1<<2))\nls", "((x<<2))\nls", "# <<E\nls", "cat <<<E\nls", "[[ a << b ]]\nls", "echo ${x:1<<2}\nls"] {
+        for src in [
+            "echo '<<E'\nls",
+            "echo $((1<<2))\nls",
+            "((x<<2))\nls",
+            "# <<E\nls",
+            "cat <<<E\nls",
+            "[[ a << b ]]\nls",
+            "echo ${x:1<<2}\nls",
+        ] {
             assert_eq!(read(src), (src.to_owned(), vec![]), "{src}");
         }
     }
@@ -348,7 +384,14 @@ mod tests {
 
     #[test]
     fn doubts() {
-        for src in ["a[1<<2]=3\nls\n2]=3", "cat <\\\n<E", "x=$\\\n(ls)", "cat <<`E`\n", "cat <<E $(\nls)\nE\n", "x=$(cat <<E)\nls\nE\n"] {
+        for src in [
+            "a[1<<2]=3\nls\n2]=3",
+            "cat <\\\n<E",
+            "x=$\\\n(ls)",
+            "cat <<`E`\n",
+            "cat <<E $(\nls)\nE\n",
+            "x=$(cat <<E)\nls\nE\n",
+        ] {
             assert!(doubtful(src), "{src}");
         }
     }

@@ -41,7 +41,10 @@ impl Simple {
     }
 
     fn raws(&self) -> impl Iterator<Item = &Raw> {
-        self.assignments.iter().chain(&self.words).chain(self.redirects.iter().map(|redirect| &redirect.target))
+        self.assignments
+            .iter()
+            .chain(&self.words)
+            .chain(self.redirects.iter().map(|redirect| &redirect.target))
     }
 }
 
@@ -67,7 +70,10 @@ pub(super) fn simples<'a>(items: &'a [Item], out: &mut Vec<&'a Simple>) {
     for item in items {
         match item {
             Item::Simple(simple) => out.push(simple),
-            Item::Group { items, .. } | Item::Pipe(items) | Item::Function { body: items, .. } | Item::For { body: items, .. } => {
+            Item::Group { items, .. }
+            | Item::Pipe(items)
+            | Item::Function { body: items, .. }
+            | Item::For { body: items, .. } => {
                 simples(items, out);
             }
             Item::Text(_) => {}

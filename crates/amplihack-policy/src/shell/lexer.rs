@@ -98,11 +98,6 @@ impl Lexer {
         self.stack.iter().filter(|frame| frame.kind == Kind::Paren { substitution: true }).count()
     }
 
-    /// Whether `#` would start a comment here.
-    pub(super) fn between_words(&self) -> bool {
-        self.stack.last().is_none_or(|frame| !frame.word)
-    }
-
     fn push(&mut self, kind: Kind) {
         let command = matches!(kind, Kind::Top | Kind::Paren { .. });
         self.stack.push(Frame { kind, command, word: false });
@@ -464,9 +459,21 @@ mod tests {
     #[test]
     fn substitutions_end_where_bash_ends_them() {
         for src in [
-            "$(ls)", "$(echo ')')", "$(echo \")\")", "$(echo \\))", "$(case x in a) ls;; (b) ls;; esac)", "$( (ls) )", "$(ls # )\n)",
-            "$(echo $((1+(2))))", "$(echo `ls )`)", "$(echo ${x:-)})", "$(a=(1 2); ls)", "$((ls) | cat)", "$([[ a < b ]])",
-            "$(case x in esac)", "$(echo $'\\')')",
+            "$(ls)",
+            "$(echo ')')",
+            "$(echo \")\")",
+            "$(echo \\))",
+            "$(case x in a) ls;; (b) ls;; esac)",
+            "$( (ls) )",
+            "$(ls # )\n)",
+            "$(echo $((1+(2))))",
+            "$(echo `ls )`)",
+            "$(echo ${x:-)})",
+            "$(a=(1 2); ls)",
+            "$((ls) | cat)",
+            "$([[ a < b ]])",
+            "$(case x in esac)",
+            "$(echo $'\\')')",
         ] {
             assert_eq!(end_of(src), Some(src.len()), "{src}");
         }

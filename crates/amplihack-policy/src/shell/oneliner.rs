@@ -11,10 +11,47 @@ pub(super) enum Started {
 
 /// Functions whose first text is a command.
 const STARTERS: &[&str] = &[
-    "system", "popen", "run", "call", "check_call", "check_output", "Popen", "getoutput", "getstatusoutput", "exec", "execSync", "execFile",
-    "execFileSync", "spawn", "spawnSync", "execv", "execve", "execvp", "execvpe", "execl", "execlp", "execle", "posix_spawn", "spawnv", "spawnvp",
-    "spawnl", "spawnlp", "shell_exec", "passthru", "proc_open", "pcntl_exec", "create_subprocess_shell", "create_subprocess_exec", "sh", "qx",
-    "capture2", "capture2e", "capture3", "execute", "spawn_shell", "pipeline",
+    "system",
+    "popen",
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "Popen",
+    "getoutput",
+    "getstatusoutput",
+    "exec",
+    "execSync",
+    "execFile",
+    "execFileSync",
+    "spawn",
+    "spawnSync",
+    "execv",
+    "execve",
+    "execvp",
+    "execvpe",
+    "execl",
+    "execlp",
+    "execle",
+    "posix_spawn",
+    "spawnv",
+    "spawnvp",
+    "spawnl",
+    "spawnlp",
+    "shell_exec",
+    "passthru",
+    "proc_open",
+    "pcntl_exec",
+    "create_subprocess_shell",
+    "create_subprocess_exec",
+    "sh",
+    "qx",
+    "capture2",
+    "capture2e",
+    "capture3",
+    "execute",
+    "spawn_shell",
+    "pipeline",
 ];
 
 /// What `code` starts. `backticks`: they start commands in this language. `pipes`: so does text beside a `|` (awk).
@@ -40,7 +77,11 @@ pub(super) fn started(code: &str, backticks: bool, pipes: bool) -> Vec<Started> 
                 (at, word) = (end, "");
             }
             byte if byte.is_ascii_alphanumeric() || byte == b'_' => {
-                let end = at + src[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+                let end = at
+                    + src[at..]
+                        .iter()
+                        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
+                        .count();
                 word = &code[at..end];
                 at = end;
                 if backticks && matches!(word, "qx" | "x") && (word == "qx" || code[..at].ends_with("%x")) {
@@ -85,7 +126,13 @@ fn arguments(code: &str, from: usize, found: &mut Vec<Started>, name: &str) {
         return;
     }
     // `execvp(file, [name, …])`: the list's first is only a name.
-    if name.starts_with("exec") && name != "exec" && !name.contains("File") && !name.contains("Sync") && name != "execute" && texts.len() > 1 {
+    if name.starts_with("exec")
+        && name != "exec"
+        && !name.contains("File")
+        && !name.contains("Sync")
+        && name != "execute"
+        && texts.len() > 1
+    {
         texts.remove(1);
     }
     if let [text] = texts.as_slice()
@@ -146,7 +193,10 @@ mod tests {
         let script = |text: &str| vec![Started::Script(text.to_owned())];
         let argv = |text: &str| vec![Started::Argv(text.split(' ').map(str::to_owned).collect())];
         assert_eq!(started("import os; os.system('rm -rf /')", false, false), script("rm -rf /"));
-        assert_eq!(started("import subprocess as s; s.run([\"rm\", '-rf', '/'])", false, false), argv("rm -rf /"));
+        assert_eq!(
+            started("import subprocess as s; s.run([\"rm\", '-rf', '/'])", false, false),
+            argv("rm -rf /")
+        );
         assert_eq!(started("os.execvp('rm', ['rm', '-rf', '/'])", false, false), argv("rm -rf /"));
         assert_eq!(started("print `rm -rf /`", true, false), script("rm -rf /"));
         assert_eq!(started("system \"rm -rf /\"", true, false), script("rm -rf /"));

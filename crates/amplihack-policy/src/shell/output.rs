@@ -12,15 +12,26 @@ pub(super) fn of(words: &[String], input: Option<&str>) -> Option<String> {
     let program = program.rsplit('/').next().unwrap_or(program);
     let options_only = || arguments.iter().all(|word| word.starts_with('-'));
     match program {
-        ":" | "true" | "cd" | "pushd" | "export" | "set" | "shopt" | "unset" | "local" | "sleep" => Some(String::new()),
+        ":" | "true" | "cd" | "pushd" | "export" | "set" | "shopt" | "unset" | "local" | "sleep" => {
+            Some(String::new())
+        }
         "echo" => Some(echo(arguments)),
         "printf" => printf(arguments),
         "cat" | "tee" if options_only() || program == "tee" => input.map(str::to_owned),
-        "base64" if arguments.iter().any(|word| matches!(word.as_str(), "-d" | "-D" | "--decode" | "-di" | "-id")) && options_only() => {
+        "base64"
+            if arguments
+                .iter()
+                .any(|word| matches!(word.as_str(), "-d" | "-D" | "--decode" | "-di" | "-id"))
+                && options_only() =>
+        {
             decode(input?)
         }
-        "rev" if arguments.is_empty() => Some(input?.lines().map(|line| line.chars().rev().collect::<String>() + "\n").collect()),
-        "xxd" if options_only() && arguments.join("").contains('r') && arguments.join("").contains('p') => hex(input?),
+        "rev" if arguments.is_empty() => {
+            Some(input?.lines().map(|line| line.chars().rev().collect::<String>() + "\n").collect())
+        }
+        "xxd" if options_only() && arguments.join("").contains('r') && arguments.join("").contains('p') => {
+            hex(input?)
+        }
         _ => None,
     }
 }
@@ -37,7 +48,8 @@ fn echo(arguments: &[String]) -> String {
 }
 
 fn printf(arguments: &[String]) -> Option<String> {
-    let arguments = if arguments.first().is_some_and(|word| word == "--") { &arguments[1..] } else { arguments };
+    let arguments =
+        if arguments.first().is_some_and(|word| word == "--") { &arguments[1..] } else { arguments };
     let (format, values) = arguments.split_first()?;
     if format == "-v" {
         return Some(String::new());
@@ -69,7 +81,8 @@ fn printf(arguments: &[String]) -> Option<String> {
 
 fn decode(text: &str) -> Option<String> {
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-    let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, config.with_decode_allow_trailing_bits(true));
+    let engine =
+        GeneralPurpose::new(&base64::alphabet::STANDARD, config.with_decode_allow_trailing_bits(true));
     let letters: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let bytes = engine.decode(letters).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -91,10 +104,16 @@ mod tests {
     #[test]
     fn known_texts() {
         for (words, input, want) in [
-            (&["echo", "-n", "a", "b"][..], None, Some("a b")), (&["echo", "-e", "\\x72m"], None, Some("rm\n")),
-            (&["printf", "%s\\n", "a", "b"], None, Some("a\nb\n")), (&["printf", "%5s", "a"], None, None),
-            (&["base64", "-d"], Some("cm0gLXJmIC8K"), Some("rm -rf /\n")), (&["cat"], Some("x"), Some("x")), (&["cat", "f"], Some("x"), None),
-            (&["/bin/rev"], Some("mr"), Some("rm\n")), (&["xxd", "-r", "-p"], Some("726d"), Some("rm")), (&["date"], None, None),
+            (&["echo", "-n", "a", "b"][..], None, Some("a b")),
+            (&["echo", "-e", "\\x72m"], None, Some("rm\n")),
+            (&["printf", "%s\\n", "a", "b"], None, Some("a\nb\n")),
+            (&["printf", "%5s", "a"], None, None),
+            (&["base64", "-d"], Some("cm0gLXJmIC8K"), Some("rm -rf /\n")),
+            (&["cat"], Some("x"), Some("x")),
+            (&["cat", "f"], Some("x"), None),
+            (&["/bin/rev"], Some("mr"), Some("rm\n")),
+            (&["xxd", "-r", "-p"], Some("726d"), Some("rm")),
+            (&["date"], None, None),
         ] {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(of(&words, input).as_deref(), want, "{words:?}");

@@ -30,7 +30,10 @@ pub fn quoting_at(src: &str, offset: usize) -> Quoting {
     documents.sort_by_key(|document| document.start);
     let bytes = src.as_bytes();
     let mut lexer = Lexer::new();
-    let mut next = documents.iter().filter(|document| !document.body.is_empty() || document.end > document.start).peekable();
+    let mut next = documents
+        .iter()
+        .filter(|document| !document.body.is_empty() || document.end > document.start)
+        .peekable();
     let mut at = 0;
     while at < offset.min(bytes.len()) {
         if let Some(document) = next.next_if(|document| document.start <= at) {
@@ -71,10 +74,19 @@ mod tests {
     #[test]
     fn every_kind() {
         for (src, want) in [
-            ("echo @", Quoting::Bare), ("echo \"a @\"", Quoting::Double), ("echo 'a @'", Quoting::Single), ("echo $'a @'", Quoting::Single),
-            ("cat <<E\n@\nE\n", Quoting::HereDocument { quoted: false }), ("cat <<'E'\nx @\nE\n", Quoting::HereDocument { quoted: true }),
-            ("echo $((1 + @))", Quoting::Arithmetic), ("ls # a @", Quoting::Comment), ("echo \"$(ls @)\"", Quoting::Bare),
-            ("cat <<E\nx\nE\nls @", Quoting::Bare), ("echo \"${x:-@}\"", Quoting::Bare), ("@", Quoting::Bare), ("ls # a\n@", Quoting::Bare),
+            ("echo @", Quoting::Bare),
+            ("echo \"a @\"", Quoting::Double),
+            ("echo 'a @'", Quoting::Single),
+            ("echo $'a @'", Quoting::Single),
+            ("cat <<E\n@\nE\n", Quoting::HereDocument { quoted: false }),
+            ("cat <<'E'\nx @\nE\n", Quoting::HereDocument { quoted: true }),
+            ("echo $((1 + @))", Quoting::Arithmetic),
+            ("ls # a @", Quoting::Comment),
+            ("echo \"$(ls @)\"", Quoting::Bare),
+            ("cat <<E\nx\nE\nls @", Quoting::Bare),
+            ("echo \"${x:-@}\"", Quoting::Bare),
+            ("@", Quoting::Bare),
+            ("ls # a\n@", Quoting::Bare),
         ] {
             assert_eq!(quoting_at(src, src.find('@').unwrap()), want, "{src}");
         }

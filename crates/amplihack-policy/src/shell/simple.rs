@@ -16,13 +16,46 @@ type Words = Vec<(Vec<Part>, Span)>;
 
 /// Variables whose value some program runs.
 const SCRIPTS: &[&str] = &[
-    "PROMPT_COMMAND", "PAGER", "GIT_PAGER", "MANPAGER", "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_SSH_COMMAND", "GIT_SSH",
-    "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "BROWSER", "LESSOPEN", "LESSCLOSE", "RSYNC_RSH", "FCEDIT", "SUDO_EDITOR",
+    "PROMPT_COMMAND",
+    "PAGER",
+    "GIT_PAGER",
+    "MANPAGER",
+    "EDITOR",
+    "VISUAL",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_ASKPASS",
+    "SSH_ASKPASS",
+    "GIT_PROXY_COMMAND",
+    "BROWSER",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "RSYNC_RSH",
+    "FCEDIT",
+    "SUDO_EDITOR",
 ];
 
 /// Commands that evaluate names in their words.
-const EVALUATING: &[&str] =
-    &["[", "test", "printf", "read", "unset", "let", "declare", "typeset", "local", "export", "readonly", "mapfile", "readarray", "wait", "getopts"];
+const EVALUATING: &[&str] = &[
+    "[",
+    "test",
+    "printf",
+    "read",
+    "unset",
+    "let",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "mapfile",
+    "readarray",
+    "wait",
+    "getopts",
+];
 
 /// Puts what embedded scripts print in their place, where it is known.
 pub(super) fn put_outputs(parts: &mut [Part], flows: &[Flow]) {
@@ -31,7 +64,9 @@ pub(super) fn put_outputs(parts: &mut [Part], flows: &[Flow]) {
         if source.starts_with(['<', '>']) {
             continue;
         }
-        if let Some(text) = flows.get(*number).and_then(|flow| flow.output.as_deref()).filter(|text| !text.is_empty()) {
+        if let Some(text) =
+            flows.get(*number).and_then(|flow| flow.output.as_deref()).filter(|text| !text.is_empty())
+        {
             *part = Part::Text { text: text.trim_end_matches('\n').to_owned(), quoted: *quoted };
         }
     }
@@ -43,7 +78,10 @@ impl Reader<'_> {
         let span = place.span(raw.start, raw.end());
         let Some(variants) = braces::expand(&raw.text) else {
             self.embedded(lex(&raw.text).nested, raw, place, shell);
-            return (vec![(vec![Part::Dynamic { source: raw.text.clone(), quoted: false, nested: None }], span)], None);
+            return (
+                vec![(vec![Part::Dynamic { source: raw.text.clone(), quoted: false, nested: None }], span)],
+                None,
+            );
         };
         let one = variants.len() == 1;
         let (mut words, mut readers) = (Vec::new(), None);
@@ -114,16 +152,31 @@ impl Reader<'_> {
                 inner.fed = Some(flow.output.map_or(Fed::Commands(flow.commands), Fed::Text));
             }
             if raw.text.contains(">(") {
-                writers.extend(lex(&raw.text).nested.into_iter().filter(|nested| nested.embed == Embed::Writer).map(|nested| (nested, raw)));
+                writers.extend(
+                    lex(&raw.text)
+                        .nested
+                        .into_iter()
+                        .filter(|nested| nested.embed == Embed::Writer)
+                        .map(|nested| (nested, raw)),
+                );
             }
         }
         for redirect in simple.redirects.iter().filter(|redirect| redirect.target.text.contains(">(")) {
-            let found = lex(&redirect.target.text).nested.into_iter().filter(|nested| nested.embed == Embed::Writer);
+            let found =
+                lex(&redirect.target.text).nested.into_iter().filter(|nested| nested.embed == Embed::Writer);
             writers.extend(found.map(|nested| (nested, &redirect.target)));
         }
         let mut flow = Flow { commands: Vec::new(), output: Some(String::new()) };
         for words in self.variables.wordings(&words, shell.maybe) {
-            let command = Command { words, assignments: assignments.clone(), redirects: inner.redirects.clone(), fed: inner.fed.clone(), cds: shell.cds.clone(), via: shell.via.clone(), span };
+            let command = Command {
+                words,
+                assignments: assignments.clone(),
+                redirects: inner.redirects.clone(),
+                fed: inner.fed.clone(),
+                cds: shell.cds.clone(),
+                via: shell.via.clone(),
+                span,
+            };
             let before = inner.cds.len();
             let one = self.command(command, &mut inner);
             shell.cds.extend(inner.cds.iter().skip(before).cloned());
@@ -148,7 +201,12 @@ impl Reader<'_> {
     fn writer(&mut self, nested: &Nested, raw: &Raw, place: Place<'_>, shell: &Shell, fed: Fed) {
         match &fed {
             Fed::Text(text) => {
-                let mut inner = Shell { input: Some(text.clone()), fed: Some(fed.clone()), redirects: Vec::new(), ..shell.clone() };
+                let mut inner = Shell {
+                    input: Some(text.clone()),
+                    fed: Some(fed.clone()),
+                    redirects: Vec::new(),
+                    ..shell.clone()
+                };
                 self.fresh(&nested.text, Some(place.span(raw.start, raw.end())), &mut inner);
             }
             Fed::Commands(_) => {
@@ -165,7 +223,8 @@ impl Reader<'_> {
         let rest = &raw.text[len..];
         let (subscript, rest) = match rest.strip_prefix('[') {
             Some(inner) => {
-                let end = super::lexer::closing(inner.as_bytes(), 0, super::lexer::Kind::Square).unwrap_or(inner.len());
+                let end = super::lexer::closing(inner.as_bytes(), 0, super::lexer::Kind::Square)
+                    .unwrap_or(inner.len());
                 (&rest[..=end], &inner[end..])
             }
             None => ("", rest),
@@ -190,7 +249,10 @@ impl Reader<'_> {
         let mut known = word.literal().map_or_else(Value::anything, Value::text);
         if append {
             let before = self.variables.get(&name, shell.maybe).cloned().unwrap_or_default();
-            let joined = before.choices.iter().flat_map(|old| known.choices.iter().map(move |new| vec![old.join(" ") + &new.join(" ")]));
+            let joined = before
+                .choices
+                .iter()
+                .flat_map(|old| known.choices.iter().map(move |new| vec![old.join(" ") + &new.join(" ")]));
             known = Value { choices: joined.collect(), unknown: before.unknown || known.unknown };
         }
         self.variables.set(&name, known, maybe);
@@ -201,7 +263,8 @@ impl Reader<'_> {
     fn value(&mut self, raw: &Raw, place: Place<'_>, shell: &Shell) -> Word {
         let span = place.span(raw.start, raw.end());
         let lexed = lex(&raw.text);
-        let flows: Vec<Flow> = lexed.nested.iter().map(|nested| self.nested(nested, raw, place, shell, None)).collect();
+        let flows: Vec<Flow> =
+            lexed.nested.iter().map(|nested| self.nested(nested, raw, place, shell, None)).collect();
         let mut parts = lexed.parts;
         put_outputs(&mut parts, &flows);
         for part in &mut parts {
@@ -221,7 +284,12 @@ impl Reader<'_> {
     fn assigned(&mut self, name: &str, word: &Word, span: Span, shell: &Shell) {
         let text = render(word);
         self.subscripts(&text, span, shell);
-        let mut inner = Shell { via: [&shell.via[..], &[name.to_owned()]].concat(), fed: None, input: None, ..shell.clone() };
+        let mut inner = Shell {
+            via: [&shell.via[..], &[name.to_owned()]].concat(),
+            fed: None,
+            input: None,
+            ..shell.clone()
+        };
         if SCRIPTS.contains(&name) && word.literal().is_some() {
             self.fresh(&text, Some(span), &mut inner);
         } else if matches!(name, "PS0" | "PS1" | "PS2" | "PS3" | "PS4") {
@@ -250,8 +318,12 @@ impl Reader<'_> {
             parts.extend(self.word(word, place, shell).0);
         }
         let mut wordings = self.variables.wordings(&parts, shell.maybe);
-        let fields = if wordings.len() == 1 { wordings.remove(0).iter().map(Word::literal).collect() } else { None };
-        fields.map_or_else(Value::anything, |fields: Vec<String>| Value { choices: vec![fields], unknown: false })
+        let fields =
+            if wordings.len() == 1 { wordings.remove(0).iter().map(Word::literal).collect() } else { None };
+        fields.map_or_else(Value::anything, |fields: Vec<String>| Value {
+            choices: vec![fields],
+            unknown: false,
+        })
     }
 
     /// A command with its words known as far as they can be: noted, its effects taken, what it starts followed.
@@ -297,7 +369,14 @@ impl Reader<'_> {
         }
         let literal: Option<Vec<String>> = command.words.iter().map(Word::literal).collect();
         flow.output = literal.and_then(|words| output::of(&words, shell.input.as_deref()));
-        for start in self.forwarded(&program, &command).into_iter().chain(unwrap(&program, &command.words, shell.input.as_deref())) {
+        if program == "tee" {
+            flow.output.clone_from(&shell.input);
+        }
+        for start in self.forwarded(&program, &command).into_iter().chain(unwrap(
+            &program,
+            &command.words,
+            shell.input.as_deref(),
+        )) {
             let more = self.start(start, &command, &mut inner);
             flow.commands.extend(more.commands);
             if flow.output.is_none() {
@@ -318,7 +397,15 @@ impl Reader<'_> {
                     self.assigned(&name, &word, span, inner);
                     all.push((name, word));
                 }
-                let command = Command { words, assignments: all, redirects: inner.redirects.clone(), fed: inner.fed.clone(), cds: shell.cds.clone(), via: inner.via.clone(), span };
+                let command = Command {
+                    words,
+                    assignments: all,
+                    redirects: inner.redirects.clone(),
+                    fed: inner.fed.clone(),
+                    cds: shell.cds.clone(),
+                    via: inner.via.clone(),
+                    span,
+                };
                 self.command(command, &mut shell)
             }
             Inner::Script { text, positional } => {
@@ -359,7 +446,9 @@ impl Reader<'_> {
             return;
         }
         let glob = first.pieces.iter().any(|piece| match piece {
-            Piece::Literal { text, quoted: false } => text.contains(['*', '?']) || (text.len() > 1 && text != "[[" && text.contains('[')),
+            Piece::Literal { text, quoted: false } => {
+                text.contains(['*', '?']) || (text.len() > 1 && text != "[[" && text.contains('['))
+            }
             _ => false,
         });
         let why = match first.literal() {
@@ -382,7 +471,9 @@ impl Reader<'_> {
         let arguments = &command.words[1..];
         match program {
             "cd" | "pushd" | "chdir" => {
-                let target = arguments.iter().find(|word| word.literal().is_none_or(|text| text == "-" || !text.starts_with('-')));
+                let target = arguments
+                    .iter()
+                    .find(|word| word.literal().is_none_or(|text| text == "-" || !text.starts_with('-')));
                 let home = || Word { pieces: vec![Piece::Variable("HOME".to_owned())], span: command.span };
                 self.cd(target.cloned().unwrap_or_else(home), shell);
             }
@@ -398,7 +489,9 @@ impl Reader<'_> {
             "read" | "mapfile" | "readarray" | "getopts" | "unset" => {
                 for name in arguments.iter().filter_map(Word::literal) {
                     let text = (program == "read").then(|| shell.input.clone()).flatten();
-                    let value = text.filter(|text| text.lines().count() == 1).map_or_else(Value::anything, |text| Value::text(text.trim()));
+                    let value = text
+                        .filter(|text| text.lines().count() == 1)
+                        .map_or_else(Value::anything, |text| Value::text(text.trim()));
                     self.variables.set(&name, value.clone(), shell.maybe);
                     self.variables.set(&format!("{name}[@]"), Value::anything(), shell.maybe);
                 }
@@ -407,12 +500,20 @@ impl Reader<'_> {
                 if let Some(name) = arguments.get(1).and_then(Word::literal) {
                     let literal: Option<Vec<String>> = arguments[2..].iter().map(Word::literal).collect();
                     let words = literal.map(|words| [vec!["printf".to_owned()], words].concat());
-                    let value = words.and_then(|words| output::of(&words, None)).map_or_else(Value::anything, Value::text);
+                    let value = words
+                        .and_then(|words| output::of(&words, None))
+                        .map_or_else(Value::anything, Value::text);
                     self.variables.set(&name, value, shell.maybe);
                 }
             }
             "set" => {
-                let operands: Vec<Word> = arguments.iter().skip_while(|word| word.literal().is_some_and(|text| text.starts_with('-') && text != "--")).cloned().collect();
+                let operands: Vec<Word> = arguments
+                    .iter()
+                    .skip_while(|word| {
+                        word.literal().is_some_and(|text| text.starts_with('-') && text != "--")
+                    })
+                    .cloned()
+                    .collect();
                 let operands = match operands.first() {
                     Some(first) if first.literal().as_deref() == Some("--") => &operands[..],
                     Some(first) => &[&[first.clone()][..], &operands[..]].concat(),

@@ -23,9 +23,11 @@ pub(super) fn read(text: &str, deadline: Instant) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
     let bytes = text.as_bytes();
-    let mut progress = |_: &_| if Instant::now() > deadline { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let mut progress =
+        |_: &_| if Instant::now() > deadline { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let options = ParseOptions::new().progress_callback(&mut progress);
-    let tree = parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options))?;
+    let tree =
+        parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options))?;
     let root = tree.root_node();
     let mut walk = Walk { text, items: Vec::new(), error: None };
     walk.children(root, DEPTH);
@@ -43,7 +45,10 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn raw(&self, node: Node<'_>) -> Raw {
-        Raw { start: node.start_byte(), text: self.text.get(node.byte_range()).unwrap_or_default().to_owned() }
+        Raw {
+            start: node.start_byte(),
+            text: self.text.get(node.byte_range()).unwrap_or_default().to_owned(),
+        }
     }
 
     fn children(&mut self, node: Node<'a>, depth: usize) {
@@ -76,7 +81,11 @@ impl<'a> Walk<'a> {
         }
         let Some(depth) = depth.checked_sub(1) else { return };
         match node.kind() {
-            "command" | "declaration_command" | "unset_command" | "variable_assignment" | "variable_assignments" => self.command(node),
+            "command"
+            | "declaration_command"
+            | "unset_command"
+            | "variable_assignment"
+            | "variable_assignments" => self.command(node),
             "redirected_statement" => self.redirected(node, depth),
             "list" => self.list(node, depth),
             "pipeline" => {
@@ -86,7 +95,9 @@ impl<'a> Walk<'a> {
                     let items = self.one(child, depth);
                     stages.push(match <[Item; 1]>::try_from(items) {
                         Ok([item]) => item,
-                        Err(items) => Item::Group { items, redirects: Vec::new(), subshell: true, maybe: false },
+                        Err(items) => {
+                            Item::Group { items, redirects: Vec::new(), subshell: true, maybe: false }
+                        }
                     });
                 }
                 self.items.push(Item::Pipe(stages));
@@ -99,19 +110,42 @@ impl<'a> Walk<'a> {
                 let items = self.inside(node, depth);
                 self.items.push(Item::Group { items, redirects: Vec::new(), subshell: false, maybe: false });
             }
-            "if_statement" | "while_statement" | "case_statement" | "c_style_for_statement" | "case_item" | "elif_clause" | "else_clause" => {
+            "if_statement"
+            | "while_statement"
+            | "case_statement"
+            | "c_style_for_statement"
+            | "case_item"
+            | "elif_clause"
+            | "else_clause" => {
                 let items = self.inside(node, depth);
                 self.items.push(Item::Group { items, redirects: Vec::new(), subshell: false, maybe: true });
             }
             "function_definition" => {
-                let name = node.child_by_field_name("name").map(|name| self.raw(name).text).unwrap_or_default();
+                let name =
+                    node.child_by_field_name("name").map(|name| self.raw(name).text).unwrap_or_default();
                 let body = self.inside(node, depth);
                 self.items.push(Item::Function { name, body });
             }
             "for_statement" => self.for_statement(node, depth),
-            "command_substitution" | "process_substitution" | "compound_statement" | "test_command" | "word" | "string" | "concatenation"
-            | "expansion" | "simple_expansion" | "arithmetic_expansion" | "binary_expression" | "unary_expression" | "postfix_expression"
-            | "ternary_expression" | "parenthesized_expression" | "subscript" | "array" | "brace_expression" | "herestring_redirect"
+            "command_substitution"
+            | "process_substitution"
+            | "compound_statement"
+            | "test_command"
+            | "word"
+            | "string"
+            | "concatenation"
+            | "expansion"
+            | "simple_expansion"
+            | "arithmetic_expansion"
+            | "binary_expression"
+            | "unary_expression"
+            | "postfix_expression"
+            | "ternary_expression"
+            | "parenthesized_expression"
+            | "subscript"
+            | "array"
+            | "brace_expression"
+            | "herestring_redirect"
             | "file_redirect" => {
                 let text = self.raw(node);
                 self.items.push(Item::Text(text));
@@ -133,7 +167,9 @@ impl<'a> Walk<'a> {
     /// `a && b && c` is a tree that is as deep as it is long: its left side is gone down in a loop.
     fn list(&mut self, node: Node<'a>, depth: usize) {
         let mut lists = vec![node];
-        while let Some(first) = lists.last().and_then(|list| list.child(0)).filter(|first| first.kind() == "list") {
+        while let Some(first) =
+            lists.last().and_then(|list| list.child(0)).filter(|first| first.kind() == "list")
+        {
             lists.push(first);
         }
         let mut cursor = node.walk();
@@ -145,12 +181,14 @@ impl<'a> Walk<'a> {
     }
 
     fn for_statement(&mut self, node: Node<'a>, depth: usize) {
-        let variable = node.child_by_field_name("variable").map(|name| self.raw(name).text).unwrap_or_default();
+        let variable =
+            node.child_by_field_name("variable").map(|name| self.raw(name).text).unwrap_or_default();
         let mut cursor = node.walk();
         let values: Vec<Node<'a>> = node.children_by_field_name("value", &mut cursor).collect();
         let values = self.joined(&values);
         let mut body = Vec::new();
-        for child in node.children(&mut cursor).filter(|child| child.kind() == "do_group" || child.is_error()) {
+        for child in node.children(&mut cursor).filter(|child| child.kind() == "do_group" || child.is_error())
+        {
             body.extend(self.one(child, depth));
         }
         self.items.push(Item::For { variable, values, body });
@@ -191,7 +229,9 @@ impl<'a> Walk<'a> {
             for child in node.children(&mut cursor) {
                 match child.kind() {
                     "variable_assignment" if words.is_empty() => simple.assignments.push(self.raw(child)),
-                    kind if kind.ends_with("_redirect") => more.extend(self.redirect(child, &mut simple.redirects)),
+                    kind if kind.ends_with("_redirect") => {
+                        more.extend(self.redirect(child, &mut simple.redirects))
+                    }
                     "comment" => {}
                     _ => words.push(child),
                 }

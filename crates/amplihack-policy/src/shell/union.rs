@@ -28,7 +28,7 @@ pub(super) struct Shell {
     /// The function whose body it is in.
     pub(super) function: Option<String>,
     pub(super) depth: usize,
-    brush: bool,
+    pub(super) brush: bool,
 }
 
 /// Where a script stands in the outermost one.
@@ -45,7 +45,11 @@ impl Place<'_> {
         match self {
             Self::Exact(clean, base) => {
                 let first = clean.source(base + start);
-                Span { start: first, end: clean.source(base + end.saturating_sub(1).max(start)).max(first) + usize::from(end > start) }
+                let last = clean.source(base + end.saturating_sub(1).max(start));
+                Span {
+                    start: first,
+                    end: (last + usize::from(end > start)).clamp(first, clean.source(usize::MAX / 2)),
+                }
             }
             Self::Within(span) => span,
         }
@@ -188,7 +192,10 @@ impl<'a> Reader<'a> {
         let other = if shell.brush { brush::read(text) } else { None };
         let Some(items) = other else {
             if let Some(at) = tree.error {
-                self.undecided("neither reader of bash understands it", place.span(at, text.len().min(at + 1)));
+                self.undecided(
+                    "neither reader of bash understands it",
+                    place.span(at, text.len().min(at + 1)),
+                );
             }
             return self.list(&tree.items, place, shell);
         };
@@ -253,7 +260,8 @@ impl<'a> Reader<'a> {
             Item::Function { name, body } => {
                 let mut inner = Shell { maybe: true, function: Some(name.clone()), ..shell.clone() };
                 let flow = self.list(body, place, &mut inner);
-                self.functions.insert(name.clone(), inner.cds.split_off(shell.cds.len().min(inner.cds.len())));
+                self.functions
+                    .insert(name.clone(), inner.cds.split_off(shell.cds.len().min(inner.cds.len())));
                 Flow { commands: flow.commands, output: Some(String::new()) }
             }
             Item::For { variable, values, body } => {
@@ -287,14 +295,27 @@ impl<'a> Reader<'a> {
     }
 
     /// Scripts embedded in `raw` that are run, with nothing known about what they print.
-    pub(super) fn embedded(&mut self, scripts: Vec<word::Nested>, raw: &Raw, place: Place<'_>, shell: &Shell) {
+    pub(super) fn embedded(
+        &mut self,
+        scripts: Vec<word::Nested>,
+        raw: &Raw,
+        place: Place<'_>,
+        shell: &Shell,
+    ) {
         for nested in scripts {
             self.nested(&nested, raw, place, shell, None);
         }
     }
 
     /// Runs one embedded script. `fed`: what it reads, for `>(…)`.
-    pub(super) fn nested(&mut self, nested: &word::Nested, raw: &Raw, place: Place<'_>, shell: &Shell, fed: Option<Fed>) -> Flow {
+    pub(super) fn nested(
+        &mut self,
+        nested: &word::Nested,
+        raw: &Raw,
+        place: Place<'_>,
+        shell: &Shell,
+        fed: Option<Fed>,
+    ) -> Flow {
         let mut inner = Shell { redirects: Vec::new(), fed, input: None, ..shell.clone() };
         if inner.depth > self.limits.depth {
             self.undecided("scripts within scripts, too deep to follow", place.span(raw.start, raw.end()));
@@ -315,7 +336,8 @@ impl<'a> Reader<'a> {
             return;
         }
         for nested in word::lex_text(text).nested {
-            let mut inner = Shell { via: [&shell.via[..], &["subscript".to_owned()]].concat(), ..shell.clone() };
+            let mut inner =
+                Shell { via: [&shell.via[..], &["subscript".to_owned()]].concat(), ..shell.clone() };
             self.fresh(&nested.text, Some(span), &mut inner);
         }
     }
@@ -329,7 +351,13 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let (words, readers) = self.word(&redirect.target, place, shell);
-            let Some(target) = self.variables.wordings(&words, shell.maybe).into_iter().next().map(|words| glue(words, span)) else {
+            let Some(target) = self
+                .variables
+                .wordings(&words, shell.maybe)
+                .into_iter()
+                .next()
+                .map(|words| glue(words, span))
+            else {
                 continue;
             };
             match redirect.kind {
@@ -363,8 +391,12 @@ impl<'a> Reader<'a> {
             let raw = Raw { start: 0, text: document.body };
             let lexed = word::lex_text(&raw.text);
             let mut parts = lexed.parts;
-            let scripts: Vec<_> = lexed.nested.into_iter().map(|nested| word::Nested { at: None, ..nested }).collect();
-            let flows: Vec<Flow> = scripts.iter().map(|nested| self.nested(nested, &raw, Place::Within(span), shell, None)).collect();
+            let scripts: Vec<_> =
+                lexed.nested.into_iter().map(|nested| word::Nested { at: None, ..nested }).collect();
+            let flows: Vec<Flow> = scripts
+                .iter()
+                .map(|nested| self.nested(nested, &raw, Place::Within(span), shell, None))
+                .collect();
             super::simple::put_outputs(&mut parts, &flows);
             self.variables.wordings(&[(parts, span)], shell.maybe).into_iter().next().unwrap_or_default()
         };

@@ -59,24 +59,47 @@ pub(super) fn unwrap(program: &str, words: &[Word], input: Option<&str>) -> Vec<
     let arguments = &words[1..];
     match program {
         "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "mksh" | "rbash" | "fish" => shell(arguments, input),
+        "source" | "." => match (arguments.first(), input) {
+            (Some(file), Some(input)) if is_stdin(file) || is_reader(file) => {
+                vec![Inner::Script { text: input.to_owned(), positional: Vec::new() }]
+            }
+            _ => Vec::new(),
+        },
         "eval" if arguments.iter().all(opaque) => Vec::new(),
         "eval" => vec![Inner::Script { text: join(skip_dashes(arguments)), positional: Vec::new() }],
-        "trap" => arguments.iter().find(|word| !text(word).starts_with('-')).map(Inner::script).into_iter().collect(),
+        "trap" => arguments
+            .iter()
+            .find(|word| !text(word).starts_with('-'))
+            .map(Inner::script)
+            .into_iter()
+            .collect(),
         "alias" => arguments.iter().filter_map(alias).collect(),
         "env" => env(arguments),
-        "command" if arguments.first().is_some_and(|word| matches!(text(word).as_str(), "-v" | "-V" | "-pv" | "-pV")) => Vec::new(),
+        "command"
+            if arguments
+                .first()
+                .is_some_and(|word| matches!(text(word).as_str(), "-v" | "-V" | "-pv" | "-pV")) =>
+        {
+            Vec::new()
+        }
         "xargs" => xargs(arguments, input),
         "find" | "fd" | "fdfind" => find(arguments),
         "parallel" => parallel(arguments),
         "flock" | "su" | "runuser" | "script" | "ssh" | "watch" => wrappers::scripted(program, arguments),
-        "at" | "batch" => input.map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() }).into_iter().collect(),
-        "docker" | "podman" | "kubectl" | "nerdctl" | "git" | "uv" | "poetry" | "pipenv" | "pdm" | "hatch" | "bundle" | "pnpm" => {
-            wrappers::sub_command(program, arguments)
-        }
+        "at" | "batch" => input
+            .map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() })
+            .into_iter()
+            .collect(),
+        "docker" | "podman" | "kubectl" | "nerdctl" | "git" | "uv" | "poetry" | "pipenv" | "pdm"
+        | "hatch" | "bundle" | "pnpm" => wrappers::sub_command(program, arguments),
         "busybox" | "toybox" => plain(arguments),
-        "tar" | "rsync" | "scp" | "sftp" => arguments.iter().enumerate().filter_map(|(at, word)| option(arguments, at, word)).collect(),
+        "tar" | "rsync" | "scp" | "sftp" => {
+            arguments.iter().enumerate().filter_map(|(at, word)| option(arguments, at, word)).collect()
+        }
         _ if program.starts_with("ld-linux") || program.starts_with("ld-musl") => plain(arguments),
-        _ => interpreter(program, arguments, input).or_else(|| listed(program, arguments)).unwrap_or_default(),
+        _ => {
+            interpreter(program, arguments, input).or_else(|| listed(program, arguments)).unwrap_or_default()
+        }
     }
 }
 
@@ -87,7 +110,11 @@ pub(super) fn plain(words: &[Word]) -> Vec<Inner> {
 
 /// The rest is joined to a script, as ssh does.
 pub(super) fn joined(words: &[Word]) -> Vec<Inner> {
-    if words.is_empty() { Vec::new() } else { vec![Inner::Script { text: join(words), positional: Vec::new() }] }
+    if words.is_empty() {
+        Vec::new()
+    } else {
+        vec![Inner::Script { text: join(words), positional: Vec::new() }]
+    }
 }
 
 fn skip_dashes(words: &[Word]) -> &[Word] {
@@ -99,8 +126,14 @@ fn listed(program: &str, arguments: &[Word]) -> Option<Vec<Inner>> {
     let mut rest = &arguments[operands(arguments, wrapper.short, wrapper.long)..];
     rest = rest.get(wrapper.operands..).unwrap_or_default();
     let (assignments, rest) = leading_assignments(rest);
-    let cd = (program == "chroot").then(|| arguments.iter().find(|word| !text(word).starts_with('-')).cloned()).flatten();
-    Some(if rest.is_empty() { Vec::new() } else { vec![Inner::Argv { words: rest.to_vec(), assignments, cd }] })
+    let cd = (program == "chroot")
+        .then(|| arguments.iter().find(|word| !text(word).starts_with('-')).cloned())
+        .flatten();
+    Some(if rest.is_empty() {
+        Vec::new()
+    } else {
+        vec![Inner::Argv { words: rest.to_vec(), assignments, cd }]
+    })
 }
 
 /// How many words are options; `short` and `long` are those whose value is a word of its own.
@@ -111,11 +144,16 @@ pub(super) fn operands(words: &[Word], short: &str, long: &[&str]) -> usize {
         if word == "--" {
             return at;
         }
-        let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else { return at - 1 };
+        let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            return at - 1;
+        };
         let separate = match letters.strip_prefix('-') {
             Some(_) => long.contains(&word.as_str()),
             // `-u root` takes the next word, `-uroot` does not.
-            None => letters.char_indices().find(|(_, c)| short.contains(*c)).is_some_and(|(at, c)| at + c.len_utf8() == letters.len()),
+            None => letters
+                .char_indices()
+                .find(|(_, c)| short.contains(*c))
+                .is_some_and(|(at, c)| at + c.len_utf8() == letters.len()),
         };
         at += usize::from(separate);
     }
@@ -147,7 +185,9 @@ fn without(word: &Word, len: usize) -> Word {
 
 fn alias(word: &Word) -> Option<Inner> {
     let at = render(word).find('=')?;
-    let Some(Piece::Literal { text, .. }) = word.pieces.first() else { return Some(Inner::Unknown("an alias is made at run time")) };
+    let Some(Piece::Literal { text, .. }) = word.pieces.first() else {
+        return Some(Inner::Unknown("an alias is made at run time"));
+    };
     (text.len() > at).then(|| Inner::script(&without(word, at + 1)))
 }
 
@@ -163,12 +203,19 @@ fn env(arguments: &[Word]) -> Vec<Inner> {
                 cd = arguments.get(at).cloned();
                 at += 1;
             }
-            _ if word.starts_with("--split-string=") => return split(&arguments[at - 1], "--split-string=".len(), &arguments[at..]),
+            _ if word.starts_with("--split-string=") => {
+                return split(&arguments[at - 1], "--split-string=".len(), &arguments[at..]);
+            }
             "-S" | "--split-string" | "-iS" | "-vS" | "-ivS" | "-viS" => {
-                return arguments.get(at).map(|word| split(word, 0, &arguments[at + 1..])).unwrap_or_default();
+                return arguments
+                    .get(at)
+                    .map(|word| split(word, 0, &arguments[at + 1..]))
+                    .unwrap_or_default();
             }
             _ if word.starts_with('-') => {
-                if let Some(place) = word.find('S').filter(|_| !word.starts_with("--") && !word.starts_with("-u")) {
+                if let Some(place) =
+                    word.find('S').filter(|_| !word.starts_with("--") && !word.starts_with("-u"))
+                {
                     return split(&arguments[at - 1], place + 1, &arguments[at..]);
                 }
             }
@@ -202,7 +249,11 @@ fn shell_words(source: &str) -> Vec<String> {
             continue;
         }
         begin.get_or_insert(at);
-        at = if lexer.frames() == 1 && !b"'\"\\".contains(&src[at]) { at + super::lexer::char_len(src, at) } else { lexer.step(src, at).0 };
+        at = if lexer.frames() == 1 && !b"'\"\\".contains(&src[at]) {
+            at + super::lexer::char_len(src, at)
+        } else {
+            lexer.step(src, at).0
+        };
     }
     words.extend(begin.map(|begin| &source[begin..]));
     let plain = |word: &str| {
@@ -239,14 +290,25 @@ fn shell(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
     }
     let rest = arguments.get(at..).unwrap_or_default();
     match rest.first() {
-        Some(script) if command && opaque(script) => vec![Inner::Unknown("the script of a shell is made at run time")],
-        Some(script) if command => vec![Inner::Script { text: render(script), positional: rest[1..].to_vec() }],
-        Some(file) if !stdin && !matches!(text(file).as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") && !is_reader(file) => Vec::new(),
+        Some(script) if command && (opaque(script) || text(script) == "{}") => {
+            vec![Inner::Unknown("the script of a shell is made at run time")]
+        }
+        Some(script) if command => {
+            vec![Inner::Script { text: render(script), positional: rest[1..].to_vec() }]
+        }
+        Some(file) if !stdin && !is_stdin(file) && !is_reader(file) => Vec::new(),
         _ => input
-            .map(|text| Inner::Script { text: text.to_owned(), positional: if stdin { rest.to_vec() } else { Vec::new() } })
+            .map(|text| Inner::Script {
+                text: text.to_owned(),
+                positional: if stdin { [&arguments[..1], rest].concat() } else { Vec::new() },
+            })
             .into_iter()
             .collect(),
     }
+}
+
+fn is_stdin(word: &Word) -> bool {
+    matches!(text(word).as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
 /// `<(…)`
@@ -255,7 +317,19 @@ fn is_reader(word: &Word) -> bool {
 }
 
 fn xargs(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
-    let at = operands(arguments, "ILnPsdaE", &["--max-args", "--max-procs", "--max-lines", "--delimiter", "--arg-file", "--replace", "--max-chars"]);
+    let at = operands(
+        arguments,
+        "ILnPsdaE",
+        &[
+            "--max-args",
+            "--max-procs",
+            "--max-lines",
+            "--delimiter",
+            "--arg-file",
+            "--replace",
+            "--max-chars",
+        ],
+    );
     let mut words = arguments[at..].to_vec();
     let Some(span) = words.first().map(|word| word.span) else { return Vec::new() };
     let mark = arguments[..at].iter().enumerate().find_map(|(at, word)| {
@@ -268,13 +342,17 @@ fn xargs(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
     });
     let unknown = Word { pieces: vec![Piece::Dynamic("$(xargs)".to_owned())], span };
     match (mark, input) {
-        (None, Some(input)) => words.extend(input.split_whitespace().take(256).map(|text| Word::plain(text, span))),
+        (None, Some(input)) => {
+            words.extend(input.split_whitespace().take(256).map(|text| Word::plain(text, span)))
+        }
         (None, None) => words.push(unknown),
         (Some(mark), input) => {
             let value = input.map(str::trim).filter(|input| !input.contains('\n'));
             for word in &mut words {
                 match (word.literal(), value) {
-                    (Some(text), Some(value)) if text.contains(&mark) => *word = Word::plain(text.replace(&mark, value), word.span),
+                    (Some(text), Some(value)) if text.contains(&mark) => {
+                        *word = Word::plain(text.replace(&mark, value), word.span)
+                    }
                     (Some(text), None) if text == mark => *word = unknown.clone(),
                     _ => {}
                 }
@@ -285,18 +363,34 @@ fn xargs(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
 }
 
 fn find(arguments: &[Word]) -> Vec<Inner> {
-    let is_start = |word: &Word| matches!(text(word).as_str(), "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "--exec" | "-X" | "--exec-batch");
+    let is_start = |word: &Word| {
+        matches!(
+            text(word).as_str(),
+            "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "--exec" | "-X" | "--exec-batch"
+        )
+    };
     let starts = arguments.iter().enumerate().filter(|(_, word)| is_start(word)).map(|(at, _)| at + 1);
     starts
         .filter_map(|start| {
-            let words: Vec<Word> = arguments[start..].iter().take_while(|word| !matches!(text(word).as_str(), ";" | "+")).cloned().collect();
-            (!words.is_empty()).then(|| Inner::argv(words))
+            let words: Vec<Word> = arguments[start..]
+                .iter()
+                .take_while(|word| !matches!(text(word).as_str(), ";" | "+"))
+                .cloned()
+                .collect();
+            match words.first().map(text)?.as_str() {
+                "{}" => Some(Inner::Unknown("find runs what it finds")),
+                _ => Some(Inner::argv(words)),
+            }
         })
         .collect()
 }
 
 fn parallel(arguments: &[Word]) -> Vec<Inner> {
-    let at = operands(arguments, "jNnLIaSP", &["--jobs", "--arg-file", "--colsep", "--delay", "--timeout", "--retries", "--joblog", "--results"]);
+    let at = operands(
+        arguments,
+        "jNnLIaSP",
+        &["--jobs", "--arg-file", "--colsep", "--delay", "--timeout", "--retries", "--joblog", "--results"],
+    );
     let rest = &arguments[at..];
     let command: Vec<Word> = rest.iter().take_while(|word| !text(word).starts_with(":::")).cloned().collect();
     let values = rest.iter().skip(command.len() + 1).filter(|word| !text(word).starts_with(":::"));
@@ -308,14 +402,24 @@ fn parallel(arguments: &[Word]) -> Vec<Inner> {
     if values.is_empty() {
         return vec![Inner::Script { text: source, positional: Vec::new() }];
     }
-    let fill = |value: &String| if source.contains("{}") { source.replace("{}", value) } else { format!("{source} {value}") };
+    let fill = |value: &String| {
+        if source.contains("{}") { source.replace("{}", value) } else { format!("{source} {value}") }
+    };
     values.iter().map(|value| Inner::Script { text: fill(value), positional: Vec::new() }).collect()
 }
 
 /// Options of archivers and copiers whose value is a command.
 fn option(arguments: &[Word], at: usize, word: &Word) -> Option<Inner> {
     let source = render(word);
-    for prefix in ["--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "--rsh=", "-oProxyCommand=", "--rmt-command=", "--info-script="] {
+    for prefix in [
+        "--checkpoint-action=exec=",
+        "--to-command=",
+        "--use-compress-program=",
+        "--rsh=",
+        "-oProxyCommand=",
+        "--rmt-command=",
+        "--info-script=",
+    ] {
         if let Some(text) = source.strip_prefix(prefix) {
             return Some(Inner::Script { text: text.to_owned(), positional: Vec::new() });
         }
@@ -323,8 +427,12 @@ fn option(arguments: &[Word], at: usize, word: &Word) -> Option<Inner> {
     let next = arguments.get(at + 1)?;
     match source.as_str() {
         "-I" | "-F" | "-e" | "--rsh" | "--use-compress-program" | "--to-command" => Some(Inner::script(next)),
-        "--checkpoint-action" => render(next).strip_prefix("exec=").map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() }),
-        "-o" => render(next).strip_prefix("ProxyCommand=").map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() }),
+        "--checkpoint-action" => render(next)
+            .strip_prefix("exec=")
+            .map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() }),
+        "-o" => render(next)
+            .strip_prefix("ProxyCommand=")
+            .map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() }),
         _ => None,
     }
 }
@@ -339,21 +447,40 @@ fn interpreter(program: &str, arguments: &[Word], input: Option<&str>) -> Option
         "php" => (&["r"], true),
         "lua" | "luajit" => (&["e"], false),
         "awk" | "gawk" | "mawk" | "nawk" => {
-            let code = arguments.get(operands(arguments, "vFf", &["--assign", "--field-separator"])).map(render)?;
-            return Some(started(&code, false, true).into_iter().map(|start| inner(start, arguments)).collect());
+            let code =
+                arguments.get(operands(arguments, "vFf", &["--assign", "--field-separator"])).map(render)?;
+            return Some(
+                started(&code, false, true).into_iter().map(|start| inner(start, arguments)).collect(),
+            );
         }
         _ => return None,
     };
     let is_flag = |word: &Word| {
         let word = text(word);
         let Some(letters) = word.strip_prefix('-') else { return false };
-        flags.iter().any(|flag| if flag.len() == 1 { !letters.starts_with('-') && letters.ends_with(flag) } else { letters == *flag })
+        flags.iter().any(|flag| {
+            if flag.len() == 1 {
+                !letters.starts_with('-') && letters.ends_with(flag)
+            } else {
+                letters == *flag
+            }
+        })
     };
-    let mut code: Vec<String> = arguments.iter().zip(arguments.iter().skip(1)).filter(|(flag, _)| is_flag(flag)).map(|(_, code)| render(code)).collect();
+    let mut code: Vec<String> = arguments
+        .iter()
+        .zip(arguments.iter().skip(1))
+        .filter(|(flag, _)| is_flag(flag))
+        .map(|(_, code)| render(code))
+        .collect();
     if code.is_empty() && arguments.iter().all(|word| text(word).starts_with('-')) {
         code.extend(input.map(str::to_owned));
     }
-    Some(code.iter().flat_map(|code| started(code, backticks, false)).map(|start| inner(start, arguments)).collect())
+    Some(
+        code.iter()
+            .flat_map(|code| started(code, backticks, false))
+            .map(|start| inner(start, arguments))
+            .collect(),
+    )
 }
 
 fn inner(start: Started, near: &[Word]) -> Inner {

@@ -86,7 +86,9 @@ impl Variables {
                     continue;
                 }
                 seen.push(name);
-                let Some(value) = self.get(name, maybe).filter(|value| !value.unknown || index == 0) else { continue };
+                let Some(value) = self.get(name, maybe).filter(|value| !value.unknown || index == 0) else {
+                    continue;
+                };
                 let choices = value.choices.len() + usize::from(value.unknown);
                 if value.choices.is_empty() || environments.len() * choices > CHOICES {
                     continue;
@@ -105,22 +107,38 @@ impl Variables {
                 }
             }
         }
-        let separators = self.now.get("IFS").and_then(|value| value.choices.last()).and_then(|fields| fields.first().cloned());
+        let separators = self
+            .now
+            .get("IFS")
+            .and_then(|value| value.choices.last())
+            .and_then(|fields| fields.first().cloned());
         let separators = separators.unwrap_or_else(|| " \t\n".to_owned());
         environments
             .iter()
-            .map(|environment| words.iter().flat_map(|(parts, span)| fields(parts, *span, environment, &separators)).collect())
+            .map(|environment| {
+                words
+                    .iter()
+                    .flat_map(|(parts, span)| fields(parts, *span, environment, &separators))
+                    .collect()
+            })
             .collect()
     }
 }
 
 /// The words that one word becomes when its variables are put in.
-fn fields(parts: &[Part], span: Span, environment: &HashMap<String, Vec<String>>, separators: &str) -> Vec<Word> {
+fn fields(
+    parts: &[Part],
+    span: Span,
+    environment: &HashMap<String, Vec<String>>,
+    separators: &str,
+) -> Vec<Word> {
     let mut done = Vec::new();
     let mut pieces: Vec<Piece> = Vec::new();
     for part in parts {
         match part {
-            Part::Text { text, quoted } => pieces.push(Piece::Literal { text: text.clone(), quoted: *quoted }),
+            Part::Text { text, quoted } => {
+                pieces.push(Piece::Literal { text: text.clone(), quoted: *quoted })
+            }
             Part::Dynamic { source, .. } => pieces.push(Piece::Dynamic(source.clone())),
             Part::Variable { name, quoted } => match environment.get(name) {
                 None if name.contains('[') => pieces.push(Piece::Dynamic(format!("${{{name}}}"))),

@@ -91,7 +91,8 @@ impl Reader<'_> {
                     end
                 }
                 b'\'' => {
-                    let len = src[at + 1..].iter().position(|byte| *byte == b'\'').unwrap_or(src.len() - at - 1);
+                    let len =
+                        src[at + 1..].iter().position(|byte| *byte == b'\'').unwrap_or(src.len() - at - 1);
                     self.text(&self.src[at + 1..at + 1 + len], true);
                     at + len + 2
                 }
@@ -128,7 +129,11 @@ impl Reader<'_> {
         while at < src.len() {
             at = match src[at] {
                 b'"' if quote => return at + 1,
-                b'\\' if src.get(at + 1).is_some_and(|next| b"$`\\".contains(next) || (quote && *next == b'"')) => {
+                b'\\'
+                    if src
+                        .get(at + 1)
+                        .is_some_and(|next| b"$`\\".contains(next) || (quote && *next == b'"')) =>
+                {
                     self.text(&self.src[at + 1..at + 2], true);
                     at + 2
                 }
@@ -210,7 +215,11 @@ impl Reader<'_> {
 
     fn nest(&mut self, at: usize, end: usize, quoted: bool, nested: Nested) {
         let number = self.out.nested.len();
-        self.out.parts.push(Part::Dynamic { source: self.src[at..end].to_owned(), quoted, nested: Some(number) });
+        self.out.parts.push(Part::Dynamic {
+            source: self.src[at..end].to_owned(),
+            quoted,
+            nested: Some(number),
+        });
         self.out.nested.push(nested);
     }
 
@@ -221,12 +230,9 @@ impl Reader<'_> {
         let mut text = String::with_capacity(raw.len());
         let mut chars = raw.chars().peekable();
         while let Some(c) = chars.next() {
-            let special = |next: &char| matches!(next, '$' | '`' | '\\') || (quoted && *next == '"');
-            match chars.next_if(special) {
-                Some(next) if c == '\\' => text.push(next),
-                Some(next) => text.extend([c, next]),
-                None => text.push(c),
-            }
+            let special =
+                |next: &char| c == '\\' && (matches!(next, '$' | '`' | '\\') || (quoted && *next == '"'));
+            text.push(chars.next_if(special).unwrap_or(c));
         }
         let nested = Nested { embed: Embed::Output, text, at: None };
         let end = (at + len + 2).min(src.len());
@@ -275,7 +281,11 @@ impl Reader<'_> {
                 b'\'' if !double => {
                     let prompt = at > 0 && src[at - 1] == b'$';
                     let inner = &src[at + 1..to];
-                    let len = if prompt { escaped_position(inner, b'\'') } else { inner.iter().position(|byte| *byte == b'\'') };
+                    let len = if prompt {
+                        escaped_position(inner, b'\'')
+                    } else {
+                        inner.iter().position(|byte| *byte == b'\'')
+                    };
                     at + 2 + len.unwrap_or(inner.len())
                 }
                 b'"' if !quoted => {
@@ -322,9 +332,23 @@ mod tests {
     #[test]
     fn quotes_are_removed() {
         for (word, want) in [
-            ("\\rm", "rm"), ("r''m", "rm"), ("'r'\"m\"", "rm"), ("$'\\x72m'", "rm"), ("$\"rm\"", "rm"), ("a\\ b", "a b"), ("\"a\\\"\\n\"", "a\"\\n"),
-            ("$x${y}$1", "<x><y><1>"), ("${a[@]}", "<a[@]>"), ("\"$(ls)\"", "[$(ls)]"), ("${x:-y}", "[${x:-y}]"), ("$", "$"), ("''", ""),
-            ("$((1+2))x", "[$((1+2))]x"), ("'open", "open"), ("\"open", "open"), ("é\\é", "éé"),
+            ("\\rm", "rm"),
+            ("r''m", "rm"),
+            ("'r'\"m\"", "rm"),
+            ("$'\\x72m'", "rm"),
+            ("$\"rm\"", "rm"),
+            ("a\\ b", "a b"),
+            ("\"a\\\"\\n\"", "a\"\\n"),
+            ("$x${y}$1", "<x><y><1>"),
+            ("${a[@]}", "<a[@]>"),
+            ("\"$(ls)\"", "[$(ls)]"),
+            ("${x:-y}", "[${x:-y}]"),
+            ("$", "$"),
+            ("''", ""),
+            ("$((1+2))x", "[$((1+2))]x"),
+            ("'open", "open"),
+            ("\"open", "open"),
+            ("é\\é", "éé"),
         ] {
             assert_eq!(plain(word), want, "{word}");
         }
@@ -337,8 +361,21 @@ mod tests {
     #[test]
     fn scripts_are_found() {
         for word in [
-            "$(ls)", "`ls`", "\"$(ls)\"", "\"`ls`\"", "${x:-$(ls)}", "\"${x:-'$(ls)'}\"", "$((1+$(ls)))", "<(ls)", ">(ls)", "$[1+$(ls)]",
-            "${a[$(ls)]}", "\"${x:-\"$(ls)\"}\"", "$((a[$(ls)]))", "\"a`ls`\"", "${x/$(ls)/b}",
+            "$(ls)",
+            "`ls`",
+            "\"$(ls)\"",
+            "\"`ls`\"",
+            "${x:-$(ls)}",
+            "\"${x:-'$(ls)'}\"",
+            "$((1+$(ls)))",
+            "<(ls)",
+            ">(ls)",
+            "$[1+$(ls)]",
+            "${a[$(ls)]}",
+            "\"${x:-\"$(ls)\"}\"",
+            "$((a[$(ls)]))",
+            "\"a`ls`\"",
+            "${x/$(ls)/b}",
         ] {
             assert_eq!(nested(word), ["ls"], "{word}");
         }
