@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// The answer to a tool call. A greater one is stricter, and wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// Nothing to say: the host decides by its own rules.
