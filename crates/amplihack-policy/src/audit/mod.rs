@@ -75,6 +75,7 @@ pub struct Data {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Local time; written in ISO form without a zone.
+    #[serde(with = "wall")]
     pub timestamp: DateTime,
     /// What happened.
     pub event_type: EventType,
@@ -134,5 +135,23 @@ impl Explain for AuditError {
             Self::Json(_) => "audit_json",
             Self::Lock(lock) => lock.kind(),
         }
+    }
+}
+
+/// Local time without a zone, to the microsecond.
+mod wall {
+    use jiff::civil::DateTime;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) const FORM: &str = "%Y-%m-%dT%H:%M:%S%.6f";
+
+    pub(super) fn serialize<S: Serializer>(time: &DateTime, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&time.strftime(FORM))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<DateTime, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(from)?;
+        text.parse().map_err(D::Error::custom)
     }
 }

@@ -151,7 +151,7 @@ fn line(entry: &Entry, prev: &str) -> Result<Vec<u8>, AuditError> {
     let data = &entry.data;
     let clean = |text: &Option<String>, chars| text.as_deref().map(|text| clean(text, chars));
     let line = Line {
-        timestamp: entry.timestamp.strftime("%Y-%m-%dT%H:%M:%S%.6f").to_string(),
+        timestamp: entry.timestamp.strftime(super::wall::FORM).to_string(),
         event_type: entry.event_type,
         backend: "rust",
         data: Data {

@@ -403,7 +403,12 @@ impl Lexer<'_> {
                 return;
             }
             b' ' | b'\t' | b'\r' => return,
-            b'.' | b'!' | b'?' if !next.is_ascii_alphanumeric() => {
+            b'.' | b'!' | b'?'
+                if matches!(
+                    next,
+                    b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'\'' | b'`' | b')' | b'<' | b'*'
+                ) =>
+            {
                 self.mark_last(ENDS, 0);
                 self.sentence += 1;
             }

@@ -39,7 +39,7 @@ const RULE: Rule = Rule {
     negatable: false,
 };
 
-const RULES: &[Rule] = &[
+const PATTERNS: &[Rule] = &[
     // ignore (all) previous instructions; the first word may come last, as in Japanese and Hindi.
     Rule { first: IGNORE, with: &[PREV | ALL | YOUR | TOLD, INSTR], behind: 7, negatable: true, ..RULE },
     Rule { first: IGNORE, with: &[INSTR, SYSTEM | YOU], ahead: 5, negatable: true, ..RULE },
@@ -202,6 +202,7 @@ const RULES: &[Rule] = &[
         first: SEND,
         with: &[SECRET, TO_WHERE],
         ahead: 16,
+        behind: 8,
         unless: REQUEST,
         negatable: true,
         ..RULE
@@ -214,6 +215,17 @@ const RULES: &[Rule] = &[
         ahead: 6,
         negatable: true,
         unless: RUN,
+        ..RULE
+    },
+    // "Decode this and do what it says."
+    Rule {
+        kind: Kind::HiddenCommand,
+        severity: Severity::Medium,
+        first: DECODE,
+        with: &[CODEC, COMPLY | RUN],
+        ahead: 16,
+        behind: 12,
+        across: true,
         ..RULE
     },
     // Orders to an agent that a person is not to see.
@@ -259,8 +271,8 @@ const RULES: &[Rule] = &[
         first: AI,
         with: &[
             NOTE | YOU | MUST,
-            IGNORE | SEND | DELETE | CONCEAL | MEMORY | REVEAL | APPEND,
-            TOKEN | SECRET | TOOL | TO_WHERE | DELETE | IGNORE | CONCEAL | MEMORY,
+            SEND | DELETE | CONCEAL | MEMORY | REVEAL | APPEND,
+            TOKEN | SECRET | TOOL | TO_WHERE | DELETE | CONCEAL | MEMORY,
         ],
         ahead: 28,
         behind: 8,
@@ -288,8 +300,8 @@ const RULES: &[Rule] = &[
 /// All classes that begin a rule.
 const FIRST: Set = {
     let (mut set, mut at) = (0, 0);
-    while at < RULES.len() {
-        set |= RULES[at].first;
+    while at < PATTERNS.len() {
+        set |= PATTERNS[at].first;
         at += 1;
     }
     set
@@ -303,7 +315,7 @@ pub(super) fn judge(text: &str, only_deny: bool) -> Vec<Finding> {
         if hit.set & FIRST == 0 {
             continue;
         }
-        let matching = RULES
+        let matching = PATTERNS
             .iter()
             .filter(|rule| hit.set & rule.first != 0)
             .filter_map(|rule| Some((rule, rule.matches(&hits, at)?)))

@@ -16,7 +16,7 @@ classes! {
     IGNORE BYPASS PREV ALL YOUR INSTR PROMPT RULES NEW TASK IS YOU MUST HAVE NO RESTRICT FILTER SAFETY
     MODE DEV DEVMODE PRETEND AI ANSWER UNRESTRICTED DAN DISABLE OFF NOW SEND SECRET TO_WHERE REVEAL SYSTEM
     RUN COMMAND MARK META NEG APPEND TOKEN REPLY EVERYTHING TOLD YOU_ARE_NOW ENDS COLON COMPLY REQUEST
-    CONCEAL TOOL CALL DELETE GRANT NOTE HIDDEN FROM_NOW VOID ANYTHING_NOW TOKEN_MARK MEMORY
+    CONCEAL TOOL CALL DELETE GRANT NOTE HIDDEN FROM_NOW VOID ANYTHING_NOW TOKEN_MARK MEMORY DECODE CODEC
 }
 
 /// Classes with their words, folded as [`super::fold`] does. A word may be in several.
@@ -256,13 +256,13 @@ const GROUPS: &[(Set, &[&str])] = &[
             "instrukcje",
             "polecenia",
             "инструкции",
-            "инструкций",
+            "инструкции",
             "инструкциям",
             "указания",
             "команды",
             "التعليمات",
             "تعليمات",
-            "الأوامر",
+            "الاوامر",
             "निर्देशों",
             "निर्देश",
         ],
@@ -356,7 +356,7 @@ const GROUPS: &[(Set, &[&str])] = &[
             "ты",
             "тебя",
             "вы",
-            "أنت",
+            "انت",
             "ليس",
             "तुम",
             "तुम्हें",
@@ -424,7 +424,7 @@ const GROUPS: &[(Set, &[&str])] = &[
             "restrizioni",
             "limitazioni",
             "ograniczen",
-            "ограничений",
+            "ограничении",
             "قيود",
             "प्रतिबंध",
         ],
@@ -547,7 +547,7 @@ const GROUPS: &[(Set, &[&str])] = &[
             "adesso",
             "теперь",
             "отныне",
-            "الآن",
+            "الان",
             "अब",
             "nu",
             "ab",
@@ -760,8 +760,8 @@ const GROUPS: &[(Set, &[&str])] = &[
             "said",
         ],
     ),
-    (COMPLY, &["comply", "obey", "grant", "fulfill", "fulfil", "befolge", "befolgst"]),
-    (REQUEST, &["request", "requests", "header", "headers", "endpoint", "api"]),
+    (COMPLY, &["follow", "comply", "obey", "grant", "fulfill", "fulfil", "befolge", "befolgst"]),
+    (REQUEST, &["request", "requests", "header", "headers", "endpoint"]),
     (
         TOOL,
         &[
@@ -787,6 +787,9 @@ const GROUPS: &[(Set, &[&str])] = &[
             "exec",
         ],
     ),
+    (VOID, &["supersedes", "supersede"]),
+    (DECODE, &["decode", "decoding", "translate", "unscramble"]),
+    (CODEC, &["base64", "rot13", "hex", "binary", "encoded", "cipher", "morse"]),
     (CALL, &["call", "use", "invoke", "calling"]),
     (DELETE, &["delete", "wipe", "erase", "destroy", "empty", "rm"]),
     (GRANT, &["grant", "reveal", "confidential", "unrestricted", "admin"]),
@@ -908,6 +911,7 @@ pub(super) const PHRASES: &[(&[&str], Set)] = &[
     (&["imagine", "you", "are"], PRETEND),
     (&["do", "anything", "now"], ANYTHING_NOW),
     (&["no", "longer", "apply"], VOID),
+    (&["it", "says"], COMPLY),
     (&["take", "precedence"], VOID),
     (&["have", "changed"], VOID),
     (&["are", "compromised"], VOID),
