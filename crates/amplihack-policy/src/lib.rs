@@ -7,6 +7,7 @@ pub mod audit;
 pub mod content;
 pub mod decision;
 pub mod event;
+pub mod fetch;
 pub mod policy;
 pub mod rules;
 pub mod secrets;
