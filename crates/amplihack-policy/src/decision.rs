@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// The answer to a tool call. A greater one is stricter, and wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// Nothing to say: the host decides by its own rules.
@@ -73,7 +75,13 @@ pub struct Verdict {
 impl Verdict {
     /// Nothing to say.
     pub fn none() -> Self {
-        Self { decision: Decision::None, rule: None, reason: String::new(), spans: Vec::new(), would_be: None }
+        Self {
+            decision: Decision::None,
+            rule: None,
+            reason: String::new(),
+            spans: Vec::new(),
+            would_be: None,
+        }
     }
 
     /// A decision of `rule`.
@@ -102,7 +110,12 @@ mod tests {
     use super::*;
 
     fn verdicts() -> impl Strategy<Value = Verdict> {
-        let decision = prop_oneof![Just(Decision::None), Just(Decision::Allow), Just(Decision::Ask), Just(Decision::Deny)];
+        let decision = prop_oneof![
+            Just(Decision::None),
+            Just(Decision::Allow),
+            Just(Decision::Ask),
+            Just(Decision::Deny)
+        ];
         (decision, "[a-c]", any::<bool>()).prop_map(|(decision, rule, observed)| {
             let verdict = Verdict::new(decision, RuleId(Cow::Owned(rule.clone())), rule, Vec::new());
             if observed { verdict.observed() } else { verdict }

@@ -104,7 +104,11 @@ impl Policy {
     /// The built-in rules.
     pub fn standard() -> Self {
         let protected = vec!["main".to_owned(), "master".to_owned()];
-        Self { mode: Mode::Standard, settings: Settings { protected, phrase: rules::override_phrase }, user: Loaded::default() }
+        Self {
+            mode: Mode::Standard,
+            settings: Settings { protected, phrase: rules::override_phrase },
+            user: Loaded::default(),
+        }
     }
 
     /// The built-in rules and those of files, the weakest layer first.
@@ -160,13 +164,23 @@ impl Policy {
 
     /// Judges an event and tells how.
     pub fn explain(&self, event: &Event<'_>, world: &dyn World, limits: &Limits) -> Explanation {
-        let mut explanation =
-            Explanation { verdict: Verdict::none(), commands: Vec::new(), hits: Vec::new(), undecided: Vec::new() };
+        let mut explanation = Explanation {
+            verdict: Verdict::none(),
+            commands: Vec::new(),
+            hits: Vec::new(),
+            undecided: Vec::new(),
+        };
         explanation.verdict = self.run(event, world, limits, Some(&mut explanation));
         explanation
     }
 
-    fn run(&self, event: &Event<'_>, world: &dyn World, limits: &Limits, mut explain: Option<&mut Explanation>) -> Verdict {
+    fn run(
+        &self,
+        event: &Event<'_>,
+        world: &dyn World,
+        limits: &Limits,
+        mut explain: Option<&mut Explanation>,
+    ) -> Verdict {
         let verdict = match *event {
             Event::Shell { script, cwd } => self.shell(script, cwd, world, limits, NESTING, &mut explain),
             Event::Write { path, cwd } => {
@@ -181,7 +195,9 @@ impl Policy {
                 };
                 self.other(Subject::Write(&change), cwd, world, &mut explain)
             }
-            Event::Read { path, cwd } => self.other(Subject::Read(&Target::known(&cwd.join(path))), cwd, world, &mut explain),
+            Event::Read { path, cwd } => {
+                self.other(Subject::Read(&Target::known(&cwd.join(path))), cwd, world, &mut explain)
+            }
             Event::Fetch { url } => self.other(Subject::Fetch(url), Path::new("/"), world, &mut explain),
             Event::Content { .. } | Event::Other { .. } => Verdict::none(),
         };
@@ -189,12 +205,20 @@ impl Policy {
     }
 
     /// A file or an address.
-    fn other(&self, subject: Subject<'_, '_>, cwd: &Path, world: &dyn World, explain: &mut Option<&mut Explanation>) -> Verdict {
+    fn other(
+        &self,
+        subject: Subject<'_, '_>,
+        cwd: &Path,
+        world: &dyn World,
+        explain: &mut Option<&mut Explanation>,
+    ) -> Verdict {
         let parsed = Parsed::default();
         let script = Script::new(&parsed, cwd, world, &self.settings);
         // A link leads elsewhere: both places count.
         let real = match &subject {
-            Subject::Write(change) => linked(&change.target, world).map(|target| Change { target, ..(*change).clone() }),
+            Subject::Write(change) => {
+                linked(&change.target, world).map(|target| Change { target, ..(*change).clone() })
+            }
             _ => None,
         };
         let real_read = match &subject {
@@ -203,10 +227,12 @@ impl Policy {
         };
         let mut verdict = self.one(&Ctx { subject, script: &script }, explain);
         if let Some(change) = &real {
-            verdict = verdict.join(self.one(&Ctx { subject: Subject::Write(change), script: &script }, explain));
+            verdict =
+                verdict.join(self.one(&Ctx { subject: Subject::Write(change), script: &script }, explain));
         }
         if let Some(target) = &real_read {
-            verdict = verdict.join(self.one(&Ctx { subject: Subject::Read(target), script: &script }, explain));
+            verdict =
+                verdict.join(self.one(&Ctx { subject: Subject::Read(target), script: &script }, explain));
         }
         verdict
     }
@@ -258,7 +284,9 @@ impl Policy {
         nesting: usize,
         explain: &mut Option<&mut Explanation>,
     ) -> Verdict {
-        let Some(git) = rules::git(script, call).filter(|git| !git.scripts.is_empty()) else { return Verdict::none() };
+        let Some(git) = rules::git(script, call).filter(|git| !git.scripts.is_empty()) else {
+            return Verdict::none();
+        };
         if nesting == 0 {
             return deny_undecided("git aliases run each other without end", call.span());
         }
@@ -290,21 +318,35 @@ impl Policy {
                 continue;
             }
             if let Some(hit) = (rule.check)(ctx) {
-                verdict = say(Verdict::new(hit.decision, rule.id.clone(), one_line(&hit.reason), vec![hit.span]), verdict);
+                verdict = say(
+                    Verdict::new(hit.decision, rule.id.clone(), one_line(&hit.reason), vec![hit.span]),
+                    verdict,
+                );
             }
         }
         if self.mode == Mode::Strict {
             if let Subject::Call(call) = &ctx.subject {
                 let named = !call.command.words.is_empty() && !call.program.is_empty();
-                if named && (call.path.text().contains('/') || !rules::is_known(&call.program)) && !self.user.names(ctx) {
-                    let reason = format!("runs `{}`, which the strict mode does not know; a person should say whether it may", Script::spoken(call));
-                    verdict = say(Verdict::new(Decision::Ask, UNKNOWN_PROGRAM, one_line(&reason), vec![call.span()]), verdict);
+                if named
+                    && (call.path.text().contains('/') || !rules::is_known(&call.program))
+                    && !self.user.names(ctx)
+                {
+                    let reason = format!(
+                        "runs `{}`, which the strict mode does not know; a person should say whether it may",
+                        Script::spoken(call)
+                    );
+                    verdict = say(
+                        Verdict::new(Decision::Ask, UNKNOWN_PROGRAM, one_line(&reason), vec![call.span()]),
+                        verdict,
+                    );
                 }
             }
         }
         for found in self.user.verdicts(ctx) {
             verdict = match found.decision {
-                Decision::Allow if verdict.decision <= Decision::Ask => say(found.clone(), Verdict::none()).join(found),
+                Decision::Allow if verdict.decision <= Decision::Ask => {
+                    say(found.clone(), Verdict::none()).join(found)
+                }
                 Decision::Allow => verdict,
                 _ => say(found, verdict),
             };
@@ -323,7 +365,9 @@ fn linked(target: &Target, world: &dyn World) -> Option<Target> {
 fn undecided(parsed: &Parsed, script: &Script<'_>, explain: &mut Option<&mut Explanation>) -> Verdict {
     let mut verdict = Verdict::none();
     for part in &parsed.undecided {
-        let by_eval = script.calls.iter().any(|call| call.is(&["eval"]) && call.args.iter().any(|arg| arg.dynamic) && is_all_of(part.span, call));
+        let by_eval = script.calls.iter().any(|call| {
+            call.is(&["eval"]) && call.args.iter().any(|arg| arg.dynamic) && is_all_of(part.span, call)
+        });
         if let Some(explain) = explain {
             explain.undecided.push(part.why.clone());
         }
@@ -332,7 +376,8 @@ fn undecided(parsed: &Parsed, script: &Script<'_>, explain: &mut Option<&mut Exp
         }
     }
     if script.overflow {
-        verdict = verdict.join(deny_undecided("its variables have too many possible values", Span::default()));
+        verdict =
+            verdict.join(deny_undecided("its variables have too many possible values", Span::default()));
     }
     verdict
 }
@@ -345,7 +390,12 @@ fn is_all_of(span: Span, call: &Call<'_>) -> bool {
 }
 
 fn deny_undecided(why: &str, span: Span) -> Verdict {
-    Verdict::new(Decision::Deny, UNDECIDED, one_line(&format!("cannot tell what this would do: {why}; write it plainly")), vec![span])
+    Verdict::new(
+        Decision::Deny,
+        UNDECIDED,
+        one_line(&format!("cannot tell what this would do: {why}; write it plainly")),
+        vec![span],
+    )
 }
 
 fn one_line(text: &str) -> String {

@@ -69,9 +69,15 @@ fn hold(rows: &str) {
         let verdict = judge(&case.command, &case.cwd, &case.branch);
         let rule = verdict.rule.as_ref().map(ToString::to_string).unwrap_or_default();
         let exact = format!("{}:{rule}", verdict.decision);
-        let right = case.expected.split('|').any(|expected| expected == verdict.decision.to_string() || expected == exact);
+        let right = case
+            .expected
+            .split('|')
+            .any(|expected| expected == verdict.decision.to_string() || expected == exact);
         if !right {
-            wrong.push(format!("{}: `{}` should be {}, is {exact}: {}", case.name, case.command, case.expected, verdict.reason));
+            wrong.push(format!(
+                "{}: `{}` should be {}, is {exact}: {}",
+                case.name, case.command, case.expected, verdict.reason
+            ));
         }
         assert_eq!(verdict.decision == Decision::None, verdict.reason.is_empty(), "{}", case.name);
     }
@@ -168,7 +174,12 @@ fn observing_decides_nothing_and_tells_what_would_have_been() {
 fn the_strict_mode_asks_about_programs_that_nobody_knows() {
     let policy = Policy::standard().with_mode("strict".parse().unwrap());
     let world = Machine { branch: "f".to_owned() };
-    for (script, expected) in [("ls", Decision::None), ("frobnicate", Decision::Ask), ("./run.sh", Decision::Ask), ("sudo rm -rf /", Decision::Deny)] {
+    for (script, expected) in [
+        ("ls", Decision::None),
+        ("frobnicate", Decision::Ask),
+        ("./run.sh", Decision::Ask),
+        ("sudo rm -rf /", Decision::Deny),
+    ] {
         let event = Event::Shell { script: script.as_bytes(), cwd: Path::new("/base/proj") };
         assert_eq!(policy.judge(&event, &world, &limits()).decision, expected, "{script}");
     }

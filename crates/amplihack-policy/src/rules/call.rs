@@ -124,7 +124,9 @@ impl<'a> Call<'a> {
         }
         let mut path = if args.is_empty() { Arg::of("") } else { args.remove(0) };
         // One program that is many: what counts is the name behind it.
-        if matches!(base(path.text()), "busybox" | "toybox") && args.first().is_some_and(|arg| !arg.text().starts_with('-')) {
+        if matches!(base(path.text()), "busybox" | "toybox")
+            && args.first().is_some_and(|arg| !arg.text().starts_with('-'))
+        {
             path = args.remove(0);
         }
         let program = if path.dynamic { String::new() } else { base(path.text()).to_owned() };
@@ -134,8 +136,16 @@ impl<'a> Call<'a> {
             program,
             path,
             args,
-            assigns: command.assignments.iter().map(|(name, word)| (name.as_str(), Arg::read(word, lookup))).collect(),
-            redirects: command.redirects.iter().map(|redirect| (redirect.kind, Arg::read(&redirect.target, lookup))).collect(),
+            assigns: command
+                .assignments
+                .iter()
+                .map(|(name, word)| (name.as_str(), Arg::read(word, lookup)))
+                .collect(),
+            redirects: command
+                .redirects
+                .iter()
+                .map(|redirect| (redirect.kind, Arg::read(&redirect.target, lookup)))
+                .collect(),
             dir,
             changes: OnceCell::new(),
             uses: OnceCell::new(),

@@ -110,10 +110,14 @@ impl Finder<'_, '_> {
                 });
             }
             "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => self.mode(),
-            "dd" => call.args.iter().filter_map(|arg| Some((arg, arg.marked().strip_prefix("of=")?))).for_each(|(arg, to)| {
-                let to = arg.with_text(to);
-                self.add(Kind::Write, &to);
-            }),
+            "dd" => {
+                call.args.iter().filter_map(|arg| Some((arg, arg.marked().strip_prefix("of=")?))).for_each(
+                    |(arg, to)| {
+                        let to = arg.with_text(to);
+                        self.add(Kind::Write, &to);
+                    },
+                )
+            }
             "sed" | "gsed" | "perl" | "ruby" => self.in_place(),
             "rsync" => self.rsync(),
             "scp" => {
@@ -138,7 +142,11 @@ impl Finder<'_, '_> {
 
     fn remove(&mut self) {
         let call = self.call;
-        let options = Options::read(&call.args, if call.is(&["shred"]) { "nsu" } else { "" }, &["iterations", "size", "random-source", "interactive"]);
+        let options = Options::read(
+            &call.args,
+            if call.is(&["shred"]) { "nsu" } else { "" },
+            &["iterations", "size", "random-source", "interactive"],
+        );
         let recursive = options.has('r')
             || options.has('R')
             || options.has('d')
@@ -206,7 +214,8 @@ impl Finder<'_, '_> {
 
     fn copy(&mut self) {
         let call = self.call;
-        let options = Options::read(&call.args, "tSmog", &["target-directory", "suffix", "mode", "owner", "group"]);
+        let options =
+            Options::read(&call.args, "tSmog", &["target-directory", "suffix", "mode", "owner", "group"]);
         let into = options.value('t', "target-directory").map(str::to_owned);
         let mut operands = options.operands.clone();
         let to = if into.is_none() && operands.len() > 1 { operands.pop() } else { None };
@@ -236,7 +245,11 @@ impl Finder<'_, '_> {
         let recursive = options.has('R') || options.has_long("recursive");
         let skip = usize::from(!(options.has_long("reference") || options.has('m') || options.has('x')));
         // A mode such as `-x` or `-rwx` looks like options.
-        let dashed = call.args.iter().any(|arg| arg.text().len() > 1 && arg.text().starts_with('-') && arg.text()[1..].chars().all(|ch| "rwxstXi".contains(ch)));
+        let dashed = call.args.iter().any(|arg| {
+            arg.text().len() > 1
+                && arg.text().starts_with('-')
+                && arg.text()[1..].chars().all(|ch| "rwxstXi".contains(ch))
+        });
         for arg in options.operands.into_iter().skip(if dashed { 0 } else { skip }) {
             self.add(Kind::Mode, arg).recursive = recursive;
         }
@@ -245,11 +258,15 @@ impl Finder<'_, '_> {
     fn in_place(&mut self) {
         let call = self.call;
         let options = Options::read(&call.args, "eflE", &["expression", "file"]);
-        let edits = options.has('i') || options.has_long("in-place") || options.short.iter().any(|(ch, _)| *ch == 'I');
+        let edits = options.has('i')
+            || options.has_long("in-place")
+            || options.short.iter().any(|(ch, _)| *ch == 'I');
         if !edits {
             return;
         }
-        let script_given = options.short.iter().any(|(ch, _)| "ef".contains(*ch)) || options.has_long("expression") || options.has_long("file");
+        let script_given = options.short.iter().any(|(ch, _)| "ef".contains(*ch))
+            || options.has_long("expression")
+            || options.has_long("file");
         for arg in options.operands.iter().skip(usize::from(!script_given)) {
             self.add(Kind::Write, arg).edited = true;
         }
@@ -257,7 +274,8 @@ impl Finder<'_, '_> {
 
     fn rsync(&mut self) {
         let call = self.call;
-        let mut operands = Options::read(&call.args, "efTB", &["rsh", "exclude", "include", "filter"]).operands;
+        let mut operands =
+            Options::read(&call.args, "efTB", &["rsh", "exclude", "include", "filter"]).operands;
         let to = operands.pop();
         if call.has(&["--remove-source-files"]) {
             for arg in &operands {
@@ -325,8 +343,30 @@ struct Search<'c> {
 
 /// Tests that choose some files among many.
 const NARROWING: [&str; 24] = [
-    "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-mtime", "-mmin", "-atime", "-amin", "-ctime",
-    "-cmin", "-newer", "-size", "-empty", "-user", "-group", "-uid", "-gid", "-perm", "-inum", "-samefile", "-nouser",
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-mtime",
+    "-mmin",
+    "-atime",
+    "-amin",
+    "-ctime",
+    "-cmin",
+    "-newer",
+    "-size",
+    "-empty",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-perm",
+    "-inum",
+    "-samefile",
+    "-nouser",
 ];
 
 impl<'c> Search<'c> {
@@ -351,7 +391,8 @@ impl<'c> Search<'c> {
                 "-delete" => search.deletes = true,
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let program = rest.peek().map_or("", |next| super::call::base(next.text()));
-                    search.deletes |= matches!(program, "rm" | "shred" | "unlink" | "rmdir" | "mv" | "truncate");
+                    search.deletes |=
+                        matches!(program, "rm" | "shred" | "unlink" | "rmdir" | "mv" | "truncate");
                     let shell = matches!(program, "sh" | "bash" | "dash" | "zsh" | "sudo" | "env");
                     let mut inner = Vec::new();
                     for next in rest.by_ref() {
@@ -360,7 +401,11 @@ impl<'c> Search<'c> {
                         }
                         inner.push(next.text());
                     }
-                    search.deletes |= shell && inner.iter().any(|text| text.split([' ', ';']).any(|word| matches!(super::call::base(word), "rm" | "shred")));
+                    search.deletes |= shell
+                        && inner.iter().any(|text| {
+                            text.split([' ', ';'])
+                                .any(|word| matches!(super::call::base(word), "rm" | "shred"))
+                        });
                 }
                 name if NARROWING.contains(&name) || name.starts_with("-newer") => {
                     let everything = match (name, rest.peek().map(|next| next.text())) {
@@ -373,7 +418,10 @@ impl<'c> Search<'c> {
                     search.narrowed |= !negated && !everything;
                 }
                 // An alternative may match everything again.
-                "-o" | "-or" | "," => search.narrowed = search.narrowed && rest.peek().is_some_and(|next| NARROWING.contains(&next.text())),
+                "-o" | "-or" | "," => {
+                    search.narrowed =
+                        search.narrowed && rest.peek().is_some_and(|next| NARROWING.contains(&next.text()))
+                }
                 _ => {}
             }
             negated = false;

@@ -128,7 +128,8 @@ pub(crate) fn removals(code: &str) -> Vec<(Kind, Vec<String>)> {
                 places.truncate(1);
             }
             let here = ["getcwd", "cwd", "pwd", "curdir"].iter().any(|word| says(arguments, word));
-            let home = ["home", "homedir"].iter().any(|word| says(arguments, word)) || arguments.contains("HOME");
+            let home =
+                ["home", "homedir"].iter().any(|word| says(arguments, word)) || arguments.contains("HOME");
             places.extend(here.then(|| ".".to_owned()));
             places.extend(home.then(|| "~".to_owned()));
             // `Path("x").rmdir()`: the place stands in front.
@@ -163,8 +164,19 @@ fn arguments(rest: &str) -> &str {
 /// Files that code writes: every literal, where something is opened for writing.
 pub(crate) fn writes(code: &str) -> Vec<String> {
     let literals = literals(code);
-    let mode = literals.iter().any(|text| matches!(text.as_str(), "w" | "a" | "wb" | "ab" | "w+" | "a+" | "x" | ">" | ">>"));
-    let names = ["write_text", "write_bytes", "writeFileSync", "appendFileSync", "writeFile", "file_put_contents", "copyfile", "chmod"];
+    let mode = literals
+        .iter()
+        .any(|text| matches!(text.as_str(), "w" | "a" | "wb" | "ab" | "w+" | "a+" | "x" | ">" | ">>"));
+    let names = [
+        "write_text",
+        "write_bytes",
+        "writeFileSync",
+        "appendFileSync",
+        "writeFile",
+        "file_put_contents",
+        "copyfile",
+        "chmod",
+    ];
     if mode || names.iter().any(|name| says(code, name)) {
         return literals.into_iter().filter(|text| text.contains(['/', '.', '~'])).collect();
     }
@@ -174,10 +186,29 @@ pub(crate) fn writes(code: &str) -> Vec<String> {
 /// Whether code opens connections.
 pub(crate) fn connects(code: &str) -> bool {
     const NAMES: [&str; 18] = [
-        "urllib", "requests", "httpx", "aiohttp", "urlopen", "socket", "smtplib", "ftplib", "paramiko", "fetch", "axios",
-        "Net::HTTP", "LWP", "fsockopen", "curl_exec", "TCPSocket", "IO::Socket", "XMLHttpRequest",
+        "urllib",
+        "requests",
+        "httpx",
+        "aiohttp",
+        "urlopen",
+        "socket",
+        "smtplib",
+        "ftplib",
+        "paramiko",
+        "fetch",
+        "axios",
+        "Net::HTTP",
+        "LWP",
+        "fsockopen",
+        "curl_exec",
+        "TCPSocket",
+        "IO::Socket",
+        "XMLHttpRequest",
     ];
-    NAMES.iter().any(|name| says(code, name)) || code.contains("http.request") || code.contains("net.connect") || code.contains("https.request")
+    NAMES.iter().any(|name| says(code, name))
+        || code.contains("http.request")
+        || code.contains("net.connect")
+        || code.contains("https.request")
 }
 
 /// Whether a command has operands for code from its input: no script, no code, no module.

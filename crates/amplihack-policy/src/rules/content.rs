@@ -45,11 +45,24 @@ fn phrase(ctx: &Ctx<'_>) -> Option<Hit> {
 
 /// The first phrase that overrides instructions: a verb, words between, and what it is about.
 pub(super) fn find(text: &str) -> Option<Span> {
-    const VERBS: [&str; 8] = ["ignore", "disregard", "forget", "override", "bypass", "discard", "ignoring", "disregarding"];
-    const BETWEEN: [&str; 12] = ["all", "any", "of", "the", "your", "my", "these", "those", "every", "other", "and", "system"];
-    const EARLIER: [&str; 9] = ["previous", "prior", "above", "earlier", "preceding", "former", "existing", "initial", "original"];
-    const THINGS: [&str; 10] =
-        ["instructions", "instruction", "rules", "prompts", "prompt", "directions", "directives", "guidelines", "commands", "constraints"];
+    const VERBS: [&str; 8] =
+        ["ignore", "disregard", "forget", "override", "bypass", "discard", "ignoring", "disregarding"];
+    const BETWEEN: [&str; 12] =
+        ["all", "any", "of", "the", "your", "my", "these", "those", "every", "other", "and", "system"];
+    const EARLIER: [&str; 9] =
+        ["previous", "prior", "above", "earlier", "preceding", "former", "existing", "initial", "original"];
+    const THINGS: [&str; 10] = [
+        "instructions",
+        "instruction",
+        "rules",
+        "prompts",
+        "prompt",
+        "directions",
+        "directives",
+        "guidelines",
+        "commands",
+        "constraints",
+    ];
     const WHOLE: [&[&str]; 5] = [
         &["do", "anything", "now"],
         &["you", "are", "now", "dan"],
@@ -59,7 +72,11 @@ pub(super) fn find(text: &str) -> Option<Span> {
     ];
     // Most commands hold none of these: no words are made for them.
     let lower = folded(text);
-    if !VERBS.iter().chain(&["dan", "anything", "jail"]).any(|word| lower.iter().any(|(found, _)| found.starts_with(word))) {
+    if !VERBS
+        .iter()
+        .chain(&["dan", "anything", "jail"])
+        .any(|word| lower.iter().any(|(found, _)| found.starts_with(word)))
+    {
         return None;
     }
     let words: Vec<&str> = lower.iter().map(|(word, _)| word.as_str()).collect();
@@ -73,8 +90,11 @@ pub(super) fn find(text: &str) -> Option<Span> {
             continue;
         }
         let rest = &words[at + 1..];
-        let skipped = rest.iter().take(6).take_while(|word| BETWEEN.contains(word) || EARLIER.contains(word)).count();
-        let earlier = rest[..skipped].iter().any(|word| EARLIER.contains(word) || matches!(*word, "your" | "system" | "all"));
+        let skipped =
+            rest.iter().take(6).take_while(|word| BETWEEN.contains(word) || EARLIER.contains(word)).count();
+        let earlier = rest[..skipped]
+            .iter()
+            .any(|word| EARLIER.contains(word) || matches!(*word, "your" | "system" | "all"));
         if earlier && rest.get(skipped).is_some_and(|word| THINGS.contains(word)) {
             return span(at, at + 1 + skipped);
         }
@@ -87,7 +107,8 @@ fn folded(text: &str) -> Vec<(String, Span)> {
     let mut words: Vec<(String, Span)> = Vec::new();
     let mut open = false;
     for (at, ch) in text.char_indices() {
-        if matches!(ch, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}') {
+        if matches!(ch, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}')
+        {
             continue;
         }
         if !ch.is_alphanumeric() {
@@ -121,7 +142,13 @@ mod tests {
         ] {
             assert!(find(text).is_some(), "{text}");
         }
-        for text in ["do not ignore previous instructions", "ignore the rules file", "the previous instructions", "forget it", "danger"] {
+        for text in [
+            "do not ignore previous instructions",
+            "ignore the rules file",
+            "the previous instructions",
+            "forget it",
+            "danger",
+        ] {
             assert!(find(text).is_none(), "{text}");
         }
     }

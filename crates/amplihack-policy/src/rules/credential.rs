@@ -2,7 +2,6 @@
 
 use super::call::{Arg, Call};
 use super::code;
-use super::marks::UNKNOWN;
 use super::script::Script;
 use super::target::Target;
 use crate::decision::Span;
@@ -35,7 +34,9 @@ pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
     }
     if let Some(rest) = target.behind(&[".ssh"]) {
         return match rest.first().map(String::as_str) {
-            Some("known_hosts" | "known_hosts.old" | "config" | "authorized_keys" | "authorized_keys2") => None,
+            Some("known_hosts" | "known_hosts.old" | "config" | "authorized_keys" | "authorized_keys2") => {
+                None
+            }
             _ => Some(("private SSH keys", false)),
         };
     }
@@ -44,13 +45,32 @@ pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
         return Some(("a private key", false));
     }
     const FILES: [&[&str]; 26] = [
-        &[".aws", "credentials"], &[".aws", "sso"], &[".azure", "accessTokens.json"], &[".azure", "msal_token_cache.json"],
-        &[".config", "gcloud", "credentials.db"], &[".config", "gcloud", "application_default_credentials.json"],
-        &[".kube", "config"], &[".docker", "config.json"], &[".netrc"], &[".git-credentials"], &[".pypirc"], &[".pgpass"],
-        &[".my.cnf"], &[".vault-token"], &[".config", "gh", "hosts.yml"], &[".gnupg", "private-keys-v1.d"],
-        &[".cargo", "credentials"], &[".cargo", "credentials.toml"], &[".claude", ".credentials.json"], &[".codex", "auth.json"],
-        &[".local", "share", "amp", "secrets.json"], &[".local", "share", "keyrings"], &[".password-store"],
-        &[".terraform.d", "credentials.tfrc.json"], &["Login Data"], &["key4.db"],
+        &[".aws", "credentials"],
+        &[".aws", "sso"],
+        &[".azure", "accessTokens.json"],
+        &[".azure", "msal_token_cache.json"],
+        &[".config", "gcloud", "credentials.db"],
+        &[".config", "gcloud", "application_default_credentials.json"],
+        &[".kube", "config"],
+        &[".docker", "config.json"],
+        &[".netrc"],
+        &[".git-credentials"],
+        &[".pypirc"],
+        &[".pgpass"],
+        &[".my.cnf"],
+        &[".vault-token"],
+        &[".config", "gh", "hosts.yml"],
+        &[".gnupg", "private-keys-v1.d"],
+        &[".cargo", "credentials"],
+        &[".cargo", "credentials.toml"],
+        &[".claude", ".credentials.json"],
+        &[".codex", "auth.json"],
+        &[".local", "share", "amp", "secrets.json"],
+        &[".local", "share", "keyrings"],
+        &[".password-store"],
+        &[".terraform.d", "credentials.tfrc.json"],
+        &["Login Data"],
+        &["key4.db"],
     ];
     if FILES.iter().any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2)) {
         return Some(("stored credentials", false));
@@ -63,11 +83,66 @@ pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
 
 /// Programs that name files without showing what is in them.
 const BLIND: [&str; 60] = [
-    "ls", "stat", "test", "[", "[[", "file", "echo", "printf", "mkdir", "touch", "rm", "rmdir", "chmod", "chown", "chgrp", "find",
-    "cd", "pushd", "du", "tree", "eza", "exa", "which", "ssh-add", "ssh-keygen", "ssh-copy-id", "realpath", "readlink", "basename",
-    "dirname", "export", "unset", "kubectl", "helm", "aws", "gcloud", "npm", "cargo", "true", "false", ":", "wc", "sha256sum",
-    "md5sum", "shred", "unlink", "mount", "umount", "df", "chattr", "lsattr", "getfacl", "setfacl", "declare", "local", "readonly",
-    "wait", "sleep", "amplihack", "gh",
+    "ls",
+    "stat",
+    "test",
+    "[",
+    "[[",
+    "file",
+    "echo",
+    "printf",
+    "mkdir",
+    "touch",
+    "rm",
+    "rmdir",
+    "chmod",
+    "chown",
+    "chgrp",
+    "find",
+    "cd",
+    "pushd",
+    "du",
+    "tree",
+    "eza",
+    "exa",
+    "which",
+    "ssh-add",
+    "ssh-keygen",
+    "ssh-copy-id",
+    "realpath",
+    "readlink",
+    "basename",
+    "dirname",
+    "export",
+    "unset",
+    "kubectl",
+    "helm",
+    "aws",
+    "gcloud",
+    "npm",
+    "cargo",
+    "true",
+    "false",
+    ":",
+    "wc",
+    "sha256sum",
+    "md5sum",
+    "shred",
+    "unlink",
+    "mount",
+    "umount",
+    "df",
+    "chattr",
+    "lsattr",
+    "getfacl",
+    "setfacl",
+    "declare",
+    "local",
+    "readonly",
+    "wait",
+    "sleep",
+    "amplihack",
+    "gh",
 ];
 
 /// The secrets that a command reads, computed once.
@@ -85,7 +160,10 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
     if BLIND.contains(&call.program.as_str()) || call.program.is_empty() {
         return found;
     }
-    if call.is(&["git"]) && !super::git::git(script, call).is_some_and(|git| matches!(git.sub.as_str(), "diff" | "hash-object")) {
+    if call.is(&["git"])
+        && !super::git::git(script, call)
+            .is_some_and(|git| matches!(git.sub.as_str(), "diff" | "hash-object"))
+    {
         return found;
     }
     let mut skip_next = false;
@@ -100,7 +178,8 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
             continue;
         }
         let marked = arg.marked();
-        let starts = std::iter::once(0).chain(marked.match_indices(['=', '@', ':', ',']).map(|(at, _)| at + 1));
+        let starts =
+            std::iter::once(0).chain(marked.match_indices(['=', '@', ':', ',']).map(|(at, _)| at + 1));
         for start in starts {
             let part = marked[start..].split([':', ',']).next().unwrap_or_default();
             if !part.starts_with("//") && !part.is_empty() {
@@ -119,7 +198,9 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
 /// Options whose value is a key that the program itself uses.
 fn hands_over(program: &str, option: &str) -> bool {
     match program {
-        "ssh" | "scp" | "sftp" | "sshfs" | "mosh" | "age" | "rage" | "ansible" | "ansible-playbook" => matches!(option, "-i" | "--identity" | "--private-key" | "-F"),
+        "ssh" | "scp" | "sftp" | "sshfs" | "mosh" | "age" | "rage" | "ansible" | "ansible-playbook" => {
+            matches!(option, "-i" | "--identity" | "--private-key" | "-F")
+        }
         "curl" => matches!(option, "--key" | "--cert" | "-E" | "--netrc-file" | "--cacert"),
         "wget" => option == "--private-key",
         "docker" | "podman" | "docker-compose" => option == "--env-file",
@@ -139,7 +220,9 @@ fn used(script: &Script<'_>, call: &Call<'_>, arg: &Arg, part: &str, handed: boo
     let tilde = part.strip_prefix("~/").map(|rest| format!("{}/{rest}", super::marks::TILDE));
     let target = script.target_in(tilde.as_deref().unwrap_or(part), call.dir.as_deref());
     let (what, refused) = secret(&target)?;
-    if what == "the project's secrets" && call.is(&["source", ".", "docker", "podman", "docker-compose", "cp", "dotenv", "diff"]) {
+    if what == "the project's secrets"
+        && call.is(&["source", ".", "docker", "podman", "docker-compose", "cp", "dotenv", "diff"])
+    {
         return None;
     }
     Some(Use { what: format!("{what} ({})", target.shown()), refused, handed, span: arg.span })
@@ -149,7 +232,9 @@ fn used(script: &Script<'_>, call: &Call<'_>, arg: &Arg, part: &str, handed: boo
 pub(crate) fn secret_name(name: &str) -> bool {
     let name = name.to_uppercase();
     let has = |part: &str| name.split('_').any(|word| word == part);
-    ["SECRET", "PASSWORD", "PASSWD", "TOKEN", "APIKEY", "CREDENTIALS", "PASSPHRASE", "PAT"].iter().any(|part| has(part))
+    ["SECRET", "PASSWORD", "PASSWD", "TOKEN", "APIKEY", "CREDENTIALS", "PASSPHRASE", "PAT"]
+        .iter()
+        .any(|part| has(part))
         || (has("KEY") && ["API", "ACCESS", "PRIVATE", "SIGNING", "SERVICE"].iter().any(|part| has(part)))
 }
 
@@ -161,10 +246,16 @@ pub(crate) fn dumps_environment(call: &Call<'_>) -> bool {
             names.peek().is_none() || names.any(|name| secret_name(name.text()))
         }
         "env" => {
-            let rest: Vec<_> = call.args.iter().filter(|arg| !matches!(arg.text(), "-0" | "--null" | "-v")).collect();
-            rest.iter().all(|arg| arg.text().contains('=') && !arg.text().starts_with('-')) && call.assigns.is_empty() && rest.is_empty()
+            let rest: Vec<_> =
+                call.args.iter().filter(|arg| !matches!(arg.text(), "-0" | "--null" | "-v")).collect();
+            rest.iter().all(|arg| arg.text().contains('=') && !arg.text().starts_with('-'))
+                && call.assigns.is_empty()
+                && rest.is_empty()
         }
-        "export" | "declare" | "typeset" => call.args.iter().all(|arg| matches!(arg.text(), "-p" | "-x" | "-px" | "-xp")) && (!call.args.is_empty() || call.is(&["export"])),
+        "export" | "declare" | "typeset" => {
+            call.args.iter().all(|arg| matches!(arg.text(), "-p" | "-x" | "-px" | "-xp"))
+                && (!call.args.is_empty() || call.is(&["export"]))
+        }
         "set" => call.args.is_empty(),
         _ => false,
     }
@@ -174,14 +265,9 @@ pub(crate) fn dumps_environment(call: &Call<'_>) -> bool {
 pub(crate) fn names_secret(word: &crate::shell::Word) -> bool {
     word.pieces.iter().any(|piece| match piece {
         crate::shell::Piece::Variable(name) => secret_name(name),
-        crate::shell::Piece::Dynamic(text) => {
-            text.strip_prefix("${").is_some_and(|rest| secret_name(rest.split(|ch: char| !ch.is_alphanumeric() && ch != '_').next().unwrap_or_default()))
-        }
+        crate::shell::Piece::Dynamic(text) => text.strip_prefix("${").is_some_and(|rest| {
+            secret_name(rest.split(|ch: char| !ch.is_alphanumeric() && ch != '_').next().unwrap_or_default())
+        }),
         crate::shell::Piece::Literal { .. } => false,
     })
-}
-
-/// Whether nothing is known of a text.
-pub(crate) fn is_unknown(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|ch| ch == UNKNOWN)
 }

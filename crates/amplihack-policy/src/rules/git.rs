@@ -30,7 +30,13 @@ pub(crate) fn git<'c>(script: &Script<'_>, call: &'c Call<'_>) -> Option<&'c Git
 }
 
 fn read(script: &Script<'_>, call: &Call<'_>) -> Option<Git> {
-    let mut git = Git { sub: String::new(), args: Vec::new(), dir: call.dir.clone(), configs: Vec::new(), scripts: Vec::new() };
+    let mut git = Git {
+        sub: String::new(),
+        args: Vec::new(),
+        dir: call.dir.clone(),
+        configs: Vec::new(),
+        scripts: Vec::new(),
+    };
     let mut rest = call.args.as_slice();
     match call.program.strip_prefix("git")? {
         "" => rest = git.globals(script, call, rest),
@@ -55,7 +61,13 @@ impl Git {
             };
             let takes = matches!(
                 name,
-                "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--config-env" | "--attr-source"
+                "-C" | "-c"
+                    | "--git-dir"
+                    | "--work-tree"
+                    | "--namespace"
+                    | "--super-prefix"
+                    | "--config-env"
+                    | "--attr-source"
             );
             let value = match joined {
                 Some(value) => Some(value),
@@ -67,7 +79,9 @@ impl Git {
                 None => None,
             };
             match (name, value) {
-                ("-C", Some(value)) => self.dir = script.target_in(value.marked(), self.dir.as_deref()).path(),
+                ("-C", Some(value)) => {
+                    self.dir = script.target_in(value.marked(), self.dir.as_deref()).path()
+                }
                 ("-c", Some(value)) => self.configure(value.text()),
                 ("--config-env", Some(value)) => self.configure(value.text()),
                 ("--git-dir", Some(value)) => self.git_dir(script, call, value.marked()),
@@ -97,9 +111,16 @@ impl Git {
     }
 
     fn environment(&mut self, script: &Script<'_>, call: &Call<'_>) {
-        let exported = script.calls.iter().take_while(|before| before.index < call.index).filter(|before| before.is(&["export", ""]));
-        let sets: Vec<(String, Arg)> =
-            exported.chain(std::iter::once(call)).flat_map(Call::sets).map(|(name, value)| (name.to_owned(), value)).collect();
+        let exported = script
+            .calls
+            .iter()
+            .take_while(|before| before.index < call.index)
+            .filter(|before| before.is(&["export", ""]));
+        let sets: Vec<(String, Arg)> = exported
+            .chain(std::iter::once(call))
+            .flat_map(Call::sets)
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
         for (name, value) in &sets {
             match name.as_str() {
                 "GIT_DIR" => self.git_dir(script, call, value.marked()),
@@ -111,10 +132,16 @@ impl Git {
                 name if name.starts_with("GIT_CONFIG_KEY_") => {
                     let number = &name["GIT_CONFIG_KEY_".len()..];
                     let wanted = format!("GIT_CONFIG_VALUE_{number}");
-                    let found = sets.iter().rfind(|(name, _)| *name == wanted).map_or("", |(_, value)| value.text());
+                    let found =
+                        sets.iter().rfind(|(name, _)| *name == wanted).map_or("", |(_, value)| value.text());
                     self.configs.push((value.text().to_lowercase(), found.to_owned()));
                 }
-                "GIT_SSH_COMMAND" | "GIT_PAGER" | "GIT_EDITOR" | "GIT_SEQUENCE_EDITOR" | "GIT_EXTERNAL_DIFF" | "GIT_PROXY_COMMAND" => {
+                "GIT_SSH_COMMAND"
+                | "GIT_PAGER"
+                | "GIT_EDITOR"
+                | "GIT_SEQUENCE_EDITOR"
+                | "GIT_EXTERNAL_DIFF"
+                | "GIT_PROXY_COMMAND" => {
                     self.scripts.push(value.text().to_owned());
                 }
                 _ => {}
@@ -157,7 +184,13 @@ impl Git {
         for (key, value) in &self.configs {
             let runs = matches!(
                 key.as_str(),
-                "core.pager" | "core.editor" | "core.sshcommand" | "sequence.editor" | "diff.external" | "core.fsmonitor" | "core.askpass"
+                "core.pager"
+                    | "core.editor"
+                    | "core.sshcommand"
+                    | "sequence.editor"
+                    | "diff.external"
+                    | "core.fsmonitor"
+                    | "core.askpass"
             ) || key.starts_with("pager.")
                 || key.ends_with(".textconv")
                 || key.ends_with(".command")
@@ -171,12 +204,14 @@ impl Git {
         let said = |args: &[Arg]| args.iter().map(|arg| quote(arg.text())).collect::<Vec<_>>().join(" ");
         match (self.sub.as_str(), self.args.first().map(Arg::text)) {
             ("rebase", _) => {
-                let options = Options::read(&self.args, "xsX", &["exec", "onto", "strategy", "strategy-option"]);
+                let options =
+                    Options::read(&self.args, "xsX", &["exec", "onto", "strategy", "strategy-option"]);
                 self.scripts.extend(options.values('x', "exec").map(str::to_owned));
             }
             ("bisect", Some("run")) => self.scripts.push(said(&self.args[1..])),
             ("submodule", Some("foreach")) => {
-                let rest: Vec<Arg> = self.args[1..].iter().filter(|arg| !arg.text().starts_with("--")).cloned().collect();
+                let rest: Vec<Arg> =
+                    self.args[1..].iter().filter(|arg| !arg.text().starts_with("--")).cloned().collect();
                 self.scripts.push(match rest.as_slice() {
                     [only] => only.text().to_owned(),
                     rest => said(rest),
@@ -203,8 +238,19 @@ impl Git {
 }
 
 const COMMIT_VALUES: [&str; 13] = [
-    "message", "file", "author", "date", "template", "reuse-message", "reedit-message", "fixup", "squash", "cleanup", "trailer",
-    "pathspec-from-file", "gpg-sign-key",
+    "message",
+    "file",
+    "author",
+    "date",
+    "template",
+    "reuse-message",
+    "reedit-message",
+    "fixup",
+    "squash",
+    "cleanup",
+    "trailer",
+    "pathspec-from-file",
+    "gpg-sign-key",
 ];
 
 /// A word that a shell reads as this text.
@@ -214,11 +260,82 @@ fn quote(text: &str) -> String {
 
 /// Commands that git has itself: no alias can stand in for them.
 const BUILT_IN: [&str; 78] = [
-    "add", "am", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file", "check-ignore", "checkout", "cherry",
-    "cherry-pick", "clean", "clone", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "daemon",
-    "describe", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "filter-branch",
-    "for-each-ref", "format-patch", "fsck", "gc", "grep", "hash-object", "help", "init", "log", "ls-files", "ls-remote", "ls-tree",
-    "maintenance", "merge", "merge-base", "mergetool", "mv", "notes", "prune", "pull", "push", "range-diff", "rebase", "reflog",
-    "remote", "repack", "replace", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show",
-    "show-ref", "stash", "status", "submodule", "switch", "symbolic-ref", "tag", "update-index", "update-ref", "worktree",
+    "add",
+    "am",
+    "apply",
+    "archive",
+    "bisect",
+    "blame",
+    "branch",
+    "bundle",
+    "cat-file",
+    "check-ignore",
+    "checkout",
+    "cherry",
+    "cherry-pick",
+    "clean",
+    "clone",
+    "commit",
+    "commit-graph",
+    "commit-tree",
+    "config",
+    "count-objects",
+    "credential",
+    "daemon",
+    "describe",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "difftool",
+    "fast-export",
+    "fast-import",
+    "fetch",
+    "filter-branch",
+    "for-each-ref",
+    "format-patch",
+    "fsck",
+    "gc",
+    "grep",
+    "hash-object",
+    "help",
+    "init",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "maintenance",
+    "merge",
+    "merge-base",
+    "mergetool",
+    "mv",
+    "notes",
+    "prune",
+    "pull",
+    "push",
+    "range-diff",
+    "rebase",
+    "reflog",
+    "remote",
+    "repack",
+    "replace",
+    "rerere",
+    "reset",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "revert",
+    "rm",
+    "shortlog",
+    "show",
+    "show-ref",
+    "stash",
+    "status",
+    "submodule",
+    "switch",
+    "symbolic-ref",
+    "tag",
+    "update-index",
+    "update-ref",
+    "worktree",
 ];

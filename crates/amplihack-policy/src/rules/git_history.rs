@@ -1,6 +1,7 @@
 //! Loss of commits and of work that was never committed.
 
 use super::example::sh;
+use super::git::Git;
 use super::marks::{self, may_be};
 use super::{Ctx, Hit, Pack, Rule, git};
 use crate::decision::{Decision, RuleId};
@@ -47,7 +48,14 @@ pub(super) static RULES: &[Rule] = &[
             sh("git clean -fdx"),
             sh("git clean -fd").dirty(),
         ],
-        not_matches: &[sh("git reset --hard"), sh("git reset --soft HEAD~1").dirty(), sh("git checkout feature/y").dirty(), sh("git clean -n"), sh("git stash"), sh("git restore --staged .").dirty()],
+        not_matches: &[
+            sh("git reset --hard"),
+            sh("git reset --soft HEAD~1").dirty(),
+            sh("git checkout feature/y").dirty(),
+            sh("git clean -n"),
+            sh("git stash"),
+            sh("git restore --staged .").dirty(),
+        ],
         check: uncommitted,
     },
     Rule {
@@ -64,7 +72,13 @@ pub(super) static RULES: &[Rule] = &[
             sh("git update-ref -d refs/heads/x"),
             sh("git branch -f main abc"),
         ],
-        not_matches: &[sh("git branch -D feature/y"), sh("git reflog"), sh("git gc"), sh("git branch -M main"), sh("git rebase main")],
+        not_matches: &[
+            sh("git branch -D feature/y"),
+            sh("git reflog"),
+            sh("git gc"),
+            sh("git branch -M main"),
+            sh("git rebase main"),
+        ],
         check: rewritten,
     },
 ];
@@ -77,14 +91,24 @@ fn protected(ctx: &Ctx<'_>, branch: &str) -> bool {
 fn force_push(ctx: &Ctx<'_>) -> Option<Hit> {
     let git = git(ctx.script, ctx.call()?).filter(|git| git.sub == "push")?;
     let options = git.options("o", &["push-option", "repo", "receive-pack", "exec"]);
-    let long = |name: &str| options.long.iter().any(|(given, _)| given == name || given.len() > 3 && name.starts_with(given.as_str()));
+    let long = |name: &str| {
+        options
+            .long
+            .iter()
+            .any(|(given, _)| given == name || given.len() > 3 && name.starts_with(given.as_str()))
+    };
     let force = options.has('f') || long("force") || long("force-with-lease");
     let delete = options.has('d') || long("delete");
     if long("mirror") || force && (long("all") || long("branches")) {
-        return ctx.ask("would make every branch of the remote like this repository, and drop what is not in it");
+        return ctx
+            .ask("would make every branch of the remote like this repository, and drop what is not in it");
     }
     let refs: Vec<&str> = options.operands.iter().skip(1).map(|arg| arg.text()).collect();
-    let hit = |branch: &str| ctx.ask(format!("would take commits from the protected branch `{branch}` or delete it; push to another branch"));
+    let hit = |branch: &str| {
+        ctx.ask(format!(
+            "would take commits from the protected branch `{branch}` or delete it; push to another branch"
+        ))
+    };
     for text in &refs {
         let (plus, text) = text.strip_prefix('+').map_or((false, *text), |rest| (true, rest));
         let (from, to) = text.split_once(':').unwrap_or((text, text));
@@ -105,28 +129,44 @@ fn force_push(ctx: &Ctx<'_>) -> Option<Hit> {
     None
 }
 
-fn current(ctx: &Ctx<'_>, git: &super::git::Git) -> Option<String> {
+fn current(ctx: &Ctx<'_>, git: &Git) -> Option<String> {
     ctx.script.world.branch(git.dir.as_deref()?)
 }
 
 fn uncommitted(ctx: &Ctx<'_>) -> Option<Hit> {
     let git = git(ctx.script, ctx.call()?)?;
     let options = git.options("bBsUe", &["source", "pathspec-from-file", "conflict", "exclude", "orphan"]);
-    let everything = || options.operands.iter().any(|arg| matches!(arg.text(), "." | ":/" | "*" | "./" | ":"));
+    let everything =
+        || options.operands.iter().any(|arg| matches!(arg.text(), "." | ":/" | "*" | "./" | ":"));
     let dirty = || git.dir.as_deref().and_then(|dir| ctx.script.world.dirty(dir)) != Some(false);
     let loses = match git.sub.as_str() {
         "reset" => options.has_long("hard") && dirty(),
-        "checkout" | "switch" => (options.has('f') || options.long.iter().any(|(name, _)| name == "force" || name == "discard-changes") || everything()) && dirty(),
-        "restore" => (!(options.has('S') || options.has_long("staged")) || options.has('W') || options.has_long("worktree")) && everything() && dirty(),
+        "checkout" | "switch" => {
+            (options.has('f')
+                || options.long.iter().any(|(name, _)| name == "force" || name == "discard-changes")
+                || everything())
+                && dirty()
+        }
+        "restore" => {
+            (!(options.has('S') || options.has_long("staged"))
+                || options.has('W')
+                || options.has_long("worktree"))
+                && everything()
+                && dirty()
+        }
         "stash" => git.first("drop") || git.first("clear"),
         "clean" => {
-            let force = options.has('f') || options.has_long("force") || git.configs.iter().any(|(key, _)| key == "clean.requireforce");
+            let force = options.has('f')
+                || options.has_long("force")
+                || git.configs.iter().any(|(key, _)| key == "clean.requireforce");
             let tries = options.has('n') || options.has_long("dry-run") || options.has('i');
             force && !tries && (options.has('x') || options.has('X') || dirty())
         }
         _ => false,
     };
-    loses.then(|| ctx.ask(format!("`git {}` would throw uncommitted work away; commit or stash it first", git.sub)))?
+    loses.then(|| {
+        ctx.ask(format!("`git {}` would throw uncommitted work away; commit or stash it first", git.sub))
+    })?
 }
 
 fn rewritten(ctx: &Ctx<'_>) -> Option<Hit> {
@@ -140,14 +180,20 @@ fn rewritten(ctx: &Ctx<'_>) -> Option<Hit> {
     let loses = match git.sub.as_str() {
         "filter-branch" | "filter-repo" => true,
         "reflog" => git.first("expire") || git.first("delete"),
-        "gc" | "prune" => options.long.iter().any(|(name, value)| matches!((name.as_str(), value.as_deref()), ("prune" | "expire", Some("now" | "all")))),
+        "gc" | "prune" => options.long.iter().any(|(name, value)| {
+            matches!((name.as_str(), value.as_deref()), ("prune" | "expire", Some("now" | "all")))
+        }),
         "branch" => {
             let away = options.has('D') || options.has('d') || options.has_long("delete");
             let moved = options.has('f') || options.has_long("force");
             (away || moved) && names(&|name| protected(ctx, name))
         }
-        "update-ref" => options.has('d') || names(&|name| name.starts_with("refs/heads/") && protected(ctx, name)),
+        "update-ref" => {
+            options.has('d') || names(&|name| name.starts_with("refs/heads/") && protected(ctx, name))
+        }
         _ => false,
     };
-    loses.then(|| ctx.ask(format!("`git {}` would rewrite history or throw away the way back to it", git.sub)))?
+    loses.then(|| {
+        ctx.ask(format!("`git {}` would rewrite history or throw away the way back to it", git.sub))
+    })?
 }

@@ -52,7 +52,12 @@ pub(super) static RULES: &[Rule] = &[
             sh("~/.amplihack/bin/amplihack config trust ."),
             sh("echo y | amplihack uninstall"),
         ],
-        not_matches: &[sh("amplihack policy check 'ls'"), sh("amplihack doctor"), sh("echo amplihack uninstall"), sh("amplihack config show")],
+        not_matches: &[
+            sh("amplihack policy check 'ls'"),
+            sh("amplihack doctor"),
+            sh("echo amplihack uninstall"),
+            sh("amplihack config show"),
+        ],
         check: own_commands,
     },
     Rule {
@@ -60,8 +65,18 @@ pub(super) static RULES: &[Rule] = &[
         pack: Pack::GuardDisabling,
         harm: "a later session runs without this policy",
         decision: Decision::Deny,
-        matches: &[sh("AMPLIHACK_POLICY=observe claude"), sh("export XPIA_ENABLED=0"), sh("env XPIA_BLOCK_HIGH_RISK=false x"), sh("claude --settings '{\"disableAllHooks\": true}'")],
-        not_matches: &[sh("AMPLIHACK_POLICY=strict claude"), sh("XPIA_ENABLED=true x"), sh("echo XPIA_ENABLED=0"), sh("XPIA_VERBOSE_FEEDBACK=1 x")],
+        matches: &[
+            sh("AMPLIHACK_POLICY=observe claude"),
+            sh("export XPIA_ENABLED=0"),
+            sh("env XPIA_BLOCK_HIGH_RISK=false x"),
+            sh("claude --settings '{\"disableAllHooks\": true}'"),
+        ],
+        not_matches: &[
+            sh("AMPLIHACK_POLICY=strict claude"),
+            sh("XPIA_ENABLED=true x"),
+            sh("echo XPIA_ENABLED=0"),
+            sh("XPIA_VERBOSE_FEEDBACK=1 x"),
+        ],
         check: variables,
     },
     Rule {
@@ -69,7 +84,13 @@ pub(super) static RULES: &[Rule] = &[
         pack: Pack::GuardDisabling,
         harm: "the guard or the launcher is ended from inside the session",
         decision: Decision::Deny,
-        matches: &[sh("pkill -f amplihack-hooks"), sh("killall amplihack"), sh("kill $(pgrep amplihack)"), sh("setenforce 0"), sh("ufw disable")],
+        matches: &[
+            sh("pkill -f amplihack-hooks"),
+            sh("killall amplihack"),
+            sh("kill $(pgrep amplihack)"),
+            sh("setenforce 0"),
+            sh("ufw disable"),
+        ],
         not_matches: &[sh("pkill -f my-server"), sh("kill 1234"), sh("pgrep amplihack")],
         check: killed,
     },
@@ -78,7 +99,11 @@ pub(super) static RULES: &[Rule] = &[
         pack: Pack::GuardDisabling,
         harm: "another agent is started that asks nobody",
         decision: Decision::Ask,
-        matches: &[sh("claude -p x --dangerously-skip-permissions"), sh("codex exec --dangerously-bypass-approvals-and-sandbox x"), sh("copilot -p x --yolo")],
+        matches: &[
+            sh("claude -p x --dangerously-skip-permissions"),
+            sh("codex exec --dangerously-bypass-approvals-and-sandbox x"),
+            sh("copilot -p x --yolo"),
+        ],
         not_matches: &[sh("claude -p x"), sh("grep -- --yolo README.md"), sh("codex exec x")],
         check: nested_agent,
     },
@@ -88,7 +113,11 @@ fn own_files(ctx: &Ctx<'_>) -> Option<Hit> {
     let home = ctx.script.home.as_deref();
     ctx.changes().iter().find_map(|change| {
         let what = place::plane(change, home)?;
-        ctx.deny(format!("would change {what} (`{}`); only a person may, outside of a session", change.target.shown())).map(|hit| hit.at(change.span))
+        ctx.deny(format!(
+            "would change {what} (`{}`); only a person may, outside of a session",
+            change.target.shown()
+        ))
+        .map(|hit| hit.at(change.span))
     })
 }
 
@@ -111,14 +140,20 @@ fn variables(ctx: &Ctx<'_>) -> Option<Hit> {
         let value = value.text();
         match *name {
             "AMPLIHACK_POLICY" => value != "strict",
-            "XPIA_ENABLED" | "XPIA_BLOCK_HIGH_RISK" => !matches!(value.to_lowercase().as_str(), "1" | "true" | "yes" | "on"),
+            "XPIA_ENABLED" | "XPIA_BLOCK_HIGH_RISK" => {
+                !matches!(value.to_lowercase().as_str(), "1" | "true" | "yes" | "on")
+            }
             "XPIA_SECURITY_LEVEL" => !matches!(value.to_lowercase().as_str(), "strict" | "high"),
             "XPIA_WHITELIST_DOMAINS" | "XPIA_LOG_FILE" | "AMPLIHACK_HOME" | "AMPLIHACK_HOOK_ENGINE" => true,
             _ => false,
         }
     });
     if let Some((name, value)) = set {
-        return ctx.deny(format!("would weaken the policy of later sessions by {name}; only a person may, outside of a session")).map(|hit| hit.at(value.span));
+        return ctx
+            .deny(format!(
+                "would weaken the policy of later sessions by {name}; only a person may, outside of a session"
+            ))
+            .map(|hit| hit.at(value.span));
     }
     let agent = call.is(&AGENTS) && call.args.iter().any(|arg| arg.text().contains("disableAllHooks"));
     agent.then(|| ctx.deny("would start an agent whose hooks are switched off"))?
@@ -129,12 +164,29 @@ fn killed(ctx: &Ctx<'_>) -> Option<Hit> {
     let hit = || ctx.deny("would end a guard of this machine; leave it running");
     match call.program.as_str() {
         "pkill" | "killall" => call.args.iter().any(|arg| names_guard(arg.text())).then(hit)?,
-        "kill" => call.args.iter().any(|arg| ctx.script.inside(arg).any(|inner| arg.dynamic && inner.is(&["pgrep", "pidof"]) && inner.args.iter().any(|arg| names_guard(arg.text())))).then(hit)?,
+        "kill" => call
+            .args
+            .iter()
+            .any(|arg| {
+                ctx.script.inside(arg).any(|inner| {
+                    arg.dynamic
+                        && inner.is(&["pgrep", "pidof"])
+                        && inner.args.iter().any(|arg| names_guard(arg.text()))
+                })
+            })
+            .then(hit)?,
         "setenforce" => call.has(&["0", "Permissive"]).then(hit)?,
         "ufw" => call.has(&["disable", "reset"]).then(hit)?,
         "iptables" | "nft" | "ip6tables" => call.has(&["-F", "--flush", "flush", "-X"]).then(hit)?,
-        "systemctl" | "service" => (call.has(&["stop", "disable", "mask"]) && call.args.iter().any(|arg| ["auditd", "firewalld", "apparmor", "ufw", "fail2ban"].contains(&arg.text().trim_end_matches(".service")))).then(hit)?,
-        _ => code::code(ctx.script, call).filter(|code| code::says(code, "kill") && code.contains("amplihack")).and_then(|_| hit()),
+        "systemctl" | "service" => (call.has(&["stop", "disable", "mask"])
+            && call.args.iter().any(|arg| {
+                ["auditd", "firewalld", "apparmor", "ufw", "fail2ban"]
+                    .contains(&arg.text().trim_end_matches(".service"))
+            }))
+        .then(hit)?,
+        _ => code::code(ctx.script, call)
+            .filter(|code| code::says(code, "kill") && code.contains("amplihack"))
+            .and_then(|_| hit()),
     }
 }
 
@@ -149,7 +201,17 @@ fn nested_agent(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
     let open = call.args.iter().any(|arg| {
         let text = arg.text();
-        text.starts_with("--dangerously-") || matches!(text, "--yolo" | "--allow-all-tools" | "--allow-all" | "--dangerously-allow-all" | "bypassPermissions" | "danger-full-access")
+        text.starts_with("--dangerously-")
+            || matches!(
+                text,
+                "--yolo"
+                    | "--allow-all-tools"
+                    | "--allow-all"
+                    | "--dangerously-allow-all"
+                    | "bypassPermissions"
+                    | "danger-full-access"
+            )
     });
-    (call.is(&AGENTS) && open).then(|| ctx.ask("would start another agent that asks nobody; start it with its permissions on"))?
+    (call.is(&AGENTS) && open)
+        .then(|| ctx.ask("would start another agent that asks nobody; start it with its permissions on"))?
 }

@@ -2,6 +2,7 @@
 
 use super::change::Kind;
 use super::example::sh;
+use super::git::Git;
 use super::marks::{self, may_be};
 use super::options::abbreviates;
 use super::target::Covers;
@@ -54,7 +55,12 @@ pub(super) static RULES: &[Rule] = &[
             sh("env mv /home/u/proj /tmp/x"),
             sh("rsync -a --remove-source-files /home/u/proj/ /tmp/x/"),
         ],
-        not_matches: &[sh("mv ../a ../b"), sh("mv /tmp/a /home/u/proj"), sh("mv /home/u/zz* /tmp/"), sh("git mv a b")],
+        not_matches: &[
+            sh("mv ../a ../b"),
+            sh("mv /tmp/a /home/u/proj"),
+            sh("mv /home/u/zz* /tmp/"),
+            sh("git mv a b"),
+        ],
         check: cwd_rename,
     },
     Rule {
@@ -127,11 +133,17 @@ pub(super) static RULES: &[Rule] = &[
 ];
 
 fn cwd_delete(ctx: &Ctx<'_>) -> Option<Hit> {
-    ctx.changes().iter().filter(|change| change.kind == Kind::Remove && change.recursive && !change.narrowed).find_map(|change| taken(ctx, change, "remove"))
+    ctx.changes()
+        .iter()
+        .filter(|change| change.kind == Kind::Remove && change.recursive && !change.narrowed)
+        .find_map(|change| taken(ctx, change, "remove"))
 }
 
 fn cwd_rename(ctx: &Ctx<'_>) -> Option<Hit> {
-    ctx.changes().iter().filter(|change| change.kind == Kind::Move).find_map(|change| taken(ctx, change, "rename"))
+    ctx.changes()
+        .iter()
+        .filter(|change| change.kind == Kind::Move)
+        .find_map(|change| taken(ctx, change, "rename"))
 }
 
 /// Whether a change takes the working directory away.
@@ -170,7 +182,9 @@ fn protected_branch(ctx: &Ctx<'_>) -> Option<Hit> {
         }
         "cherry-pick" | "revert" | "am" => {
             let options = git.options("mX", &["mainline", "strategy", "strategy-option"]);
-            let stops = ["abort", "quit", "skip", "show-current-patch", "no-commit", "help"].iter().any(|long| options.long.iter().any(|(name, _)| name == long));
+            let stops = ["abort", "quit", "skip", "show-current-patch", "no-commit", "help"]
+                .iter()
+                .any(|long| options.long.iter().any(|(name, _)| name == long));
             !stops && !(git.sub != "am" && options.has('n'))
         }
         _ => false,
@@ -178,13 +192,17 @@ fn protected_branch(ctx: &Ctx<'_>) -> Option<Hit> {
     if !commits {
         return None;
     }
-    let protected = |branch: &str| ctx.script.settings.protected.iter().any(|pattern| may_be(&marks::pattern(pattern), branch));
+    let protected = |branch: &str| {
+        ctx.script.settings.protected.iter().any(|pattern| may_be(&marks::pattern(pattern), branch))
+    };
     // A branch that the script itself changes to counts as well; what it changes away from still does, since the change may fail.
-    let switched = ctx.script.calls.iter().take_while(|before| before.index < call.index).filter_map(|before| {
-        let before = super::git(ctx.script, before).filter(|before| before.dir == git.dir)?;
-        let to = before.args.iter().rfind(|arg| !arg.text().starts_with('-'))?;
-        (matches!(before.sub.as_str(), "checkout" | "switch") && protected(to.text())).then(|| to.text().to_owned())
-    });
+    let switched =
+        ctx.script.calls.iter().take_while(|before| before.index < call.index).filter_map(|before| {
+            let before = super::git(ctx.script, before).filter(|before| before.dir == git.dir)?;
+            let to = before.args.iter().rfind(|arg| !arg.text().starts_with('-'))?;
+            (matches!(before.sub.as_str(), "checkout" | "switch") && protected(to.text()))
+                .then(|| to.text().to_owned())
+        });
     if let Some(branch) = switched.last() {
         return ctx.deny(format!("would commit to the protected branch `{branch}`; commit on a branch of its own and open a pull request"));
     }
@@ -199,7 +217,8 @@ fn protected_branch(ctx: &Ctx<'_>) -> Option<Hit> {
 }
 
 /// Commands that run hooks.
-const HOOKED: [&str; 10] = ["commit", "merge", "push", "rebase", "am", "cherry-pick", "pull", "revert", "checkout", "switch"];
+const HOOKED: [&str; 10] =
+    ["commit", "merge", "push", "rebase", "am", "cherry-pick", "pull", "revert", "checkout", "switch"];
 
 fn no_verify(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
@@ -218,7 +237,8 @@ fn no_verify(ctx: &Ctx<'_>) -> Option<Hit> {
     };
     let short = matches!(git.sub.as_str(), "commit" | "am") && options.has('n');
     // git takes abbreviations; up to here others begin the same way, and it refuses those.
-    let long = options.long.iter().any(|(name, _)| name.len() > "no-v".len() && abbreviates(name, "no-verify"));
+    let long =
+        options.long.iter().any(|(name, _)| name.len() > "no-v".len() && abbreviates(name, "no-verify"));
     if short || long {
         return ctx.deny(format!("would skip the repository's hooks on `git {}`; run it without --no-verify and mend what the hooks report", git.sub));
     }
@@ -232,7 +252,9 @@ fn no_verify(ctx: &Ctx<'_>) -> Option<Hit> {
         .take_while(|before| before.index < call.index)
         .filter(|before| before.is(&["export", "", "declare", "typeset"]))
         .chain(std::iter::once(call))
-        .flat_map(|call| call.sets().map(|(name, value)| (name.to_owned(), value.text().to_owned())).collect::<Vec<_>>())
+        .flat_map(|call| {
+            call.sets().map(|(name, value)| (name.to_owned(), value.text().to_owned())).collect::<Vec<_>>()
+        })
         .find(|(name, value)| skips_hooks(name, value));
     let (name, _) = variable?;
     ctx.deny(format!("would skip the repository's hooks by the variable {name}; run it without and mend what the hooks report"))
@@ -241,16 +263,21 @@ fn no_verify(ctx: &Ctx<'_>) -> Option<Hit> {
 fn skips_hooks(name: &str, value: &str) -> bool {
     match name {
         "HUSKY" | "LEFTHOOK" => matches!(value, "0" | "false" | "no" | "off"),
-        "HUSKY_SKIP_HOOKS" | "PRE_COMMIT_ALLOW_NO_CONFIG" | "SKIP_HOOKS" | "OVERCOMMIT_DISABLE" | "SKIP_SIMPLE_GIT_HOOKS" => !matches!(value, "" | "0" | "false"),
+        "HUSKY_SKIP_HOOKS"
+        | "PRE_COMMIT_ALLOW_NO_CONFIG"
+        | "SKIP_HOOKS"
+        | "OVERCOMMIT_DISABLE"
+        | "SKIP_SIMPLE_GIT_HOOKS" => !matches!(value, "" | "0" | "false"),
         "SKIP" | "LEFTHOOK_EXCLUDE" => !value.is_empty(),
         _ => false,
     }
 }
 
 /// `git config core.hooksPath VALUE`.
-fn hooks_path(ctx: &Ctx<'_>, git: &super::git::Git) -> Option<Hit> {
+fn hooks_path(ctx: &Ctx<'_>, git: &Git) -> Option<Hit> {
     let options = git.options("f", &["file", "type", "default", "blob"]);
-    let mut operands = options.operands.iter().map(|arg| arg.text()).skip_while(|text| matches!(*text, "set" | "unset"));
+    let mut operands =
+        options.operands.iter().map(|arg| arg.text()).skip_while(|text| matches!(*text, "set" | "unset"));
     if operands.next().is_none_or(|key| !key.eq_ignore_ascii_case("core.hooksPath")) || git.first("get") {
         return None;
     }
@@ -258,9 +285,12 @@ fn hooks_path(ctx: &Ctx<'_>, git: &super::git::Git) -> Option<Hit> {
         return ctx.ask("would put the repository's hooks back to git's own directory");
     }
     match operands.next()? {
-        "" | "/dev/null" => ctx.deny("would switch the repository's hooks off for every later command; leave core.hooksPath as it is"),
-        path if path.starts_with("/tmp") || path.starts_with("/nonexist") => ctx.deny("would switch the repository's hooks off for every later command; leave core.hooksPath as it is"),
+        "" | "/dev/null" => ctx.deny(
+            "would switch the repository's hooks off for every later command; leave core.hooksPath as it is",
+        ),
+        path if path.starts_with("/tmp") || path.starts_with("/nonexist") => ctx.deny(
+            "would switch the repository's hooks off for every later command; leave core.hooksPath as it is",
+        ),
         _ => ctx.ask("would change which hooks the repository runs"),
     }
 }
-

@@ -32,7 +32,7 @@ pub use example::{Example, ExampleKind, ExampleWorld};
 pub(crate) use git::git;
 pub(crate) use net::host;
 pub(crate) use programs::is_known;
-pub(crate) use script::{Script, Settings, contains};
+pub(crate) use script::{Script, Settings};
 pub(crate) use target::Target;
 
 /// A group of rules with one purpose.
@@ -201,7 +201,10 @@ mod tests {
             assert_eq!(id.split_once('/').map(|(pack, _)| pack), Some(rule.pack.name()), "{id}");
             assert!(id.chars().all(|ch| ch.is_ascii_lowercase() || "/_-".contains(ch)), "{id}");
             assert!(seen.insert(id.clone()), "{id} twice");
-            assert!(!rule.harm.is_empty() && !rule.matches.is_empty() && !rule.not_matches.is_empty(), "{id}");
+            assert!(
+                !rule.harm.is_empty() && !rule.matches.is_empty() && !rule.not_matches.is_empty(),
+                "{id}"
+            );
         }
     }
 
@@ -212,10 +215,18 @@ mod tests {
         for rule in all() {
             for (examples, expected) in [(rule.matches, true), (rule.not_matches, false)] {
                 for example in examples {
-                    let explained = example.with_event(|event| policy.explain(event, &example.world(), &Limits::default()));
+                    let explained = example
+                        .with_event(|event| policy.explain(event, &example.world(), &Limits::default()));
                     let hit = explained.hits.iter().find(|hit| hit.rule.as_ref() == Some(&rule.id));
                     if hit.is_some() != expected {
-                        wrong.push(format!("{}: {:?} should{} match; hits {:?}; undecided {:?}", rule.id, example.text, if expected { "" } else { " not" }, explained.hits.iter().map(|hit| format!("{:?}", hit.rule)).collect::<Vec<_>>(), explained.undecided));
+                        wrong.push(format!(
+                            "{}: {:?} should{} match; hits {:?}; undecided {:?}",
+                            rule.id,
+                            example.text,
+                            if expected { "" } else { " not" },
+                            explained.hits.iter().map(|hit| format!("{:?}", hit.rule)).collect::<Vec<_>>(),
+                            explained.undecided
+                        ));
                     }
                     if let Some(hit) = hit {
                         assert!(hit.decision <= rule.decision, "{}", rule.id);

@@ -9,19 +9,36 @@ use super::target::Target;
 use crate::shell::RedirectKind;
 
 /// Shells.
-pub(crate) const SHELLS: [&str; 11] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "mksh", "rbash"];
+pub(crate) const SHELLS: [&str; 11] =
+    ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "mksh", "rbash"];
 
 /// Programs that print what they fetch.
 const FETCHERS: [&str; 17] = [
-    "curl", "wget", "aria2c", "http", "https", "xh", "lynx", "links", "w3m", "fetch", "nc", "ncat", "netcat", "telnet", "socat",
-    "curlie", "lwp-request",
+    "curl",
+    "wget",
+    "aria2c",
+    "http",
+    "https",
+    "xh",
+    "lynx",
+    "links",
+    "w3m",
+    "fetch",
+    "nc",
+    "ncat",
+    "netcat",
+    "telnet",
+    "socat",
+    "curlie",
+    "lwp-request",
 ];
 
 /// Whether a command gets text from another machine.
 pub(crate) fn fetches(script: &Script<'_>, call: &Call<'_>) -> bool {
     (FETCHERS.contains(&call.program.as_str()) && !call.has(&["--version", "--help", "-h", "-V"]))
         || (call.is(&["gh"]) && call.arg(0) == Some("api"))
-        || code::code(script, call).is_some_and(|code| code::connects(&code) && (code.contains("://") || code::says(&code, "recv")))
+        || code::code(script, call)
+            .is_some_and(|code| code::connects(&code) && (code.contains("://") || code::says(&code, "recv")))
 }
 
 /// Whether a command turns hidden text into plain text.
@@ -60,25 +77,69 @@ fn is_input(text: &str) -> bool {
 pub(crate) fn saved(script: &Script<'_>, call: &Call<'_>) -> Vec<Target> {
     let mut found = Vec::new();
     let mut add = |text: &str| found.push(script.target_in(text, call.dir.as_deref()));
-    let by_url = |arg: &&Arg| arg.text().contains("://") || arg.text().contains('.');
+    let by_url = |arg: &&&Arg| arg.text().contains("://") || arg.text().contains('.');
     match call.program.as_str() {
         "curl" => {
-            let options = Options::read(&call.args, "odHXuAeFTbcKmrwxEQ", &["output", "data", "header", "request", "user", "url", "max-time", "retry", "proto", "output-dir"]);
+            let options = Options::read(
+                &call.args,
+                "odHXuAeFTbcKmrwxEQ",
+                &[
+                    "output",
+                    "data",
+                    "header",
+                    "request",
+                    "user",
+                    "url",
+                    "max-time",
+                    "retry",
+                    "proto",
+                    "output-dir",
+                ],
+            );
             let into = options.value('\0', "output-dir").map(|dir| format!("{dir}/")).unwrap_or_default();
             options.values('o', "output").for_each(|text| add(&format!("{into}{text}")));
             if options.has('O') || options.has_long("remote-name") || options.has_long("remote-name-all") {
-                options.operands.iter().filter(by_url).for_each(|arg| add(&format!("{into}{}", url_name(arg.text()))));
+                options
+                    .operands
+                    .iter()
+                    .filter(by_url)
+                    .for_each(|arg| add(&format!("{into}{}", url_name(arg.text()))));
             }
         }
         "wget" | "aria2c" => {
-            let options = Options::read(&call.args, "OoPUtTdiD", &["output-document", "directory-prefix", "header", "user-agent", "tries", "timeout", "out", "dir"]);
-            let out = if call.is(&["wget"]) { options.value('O', "output-document") } else { options.value('o', "out") };
-            let prefix = if call.is(&["wget"]) { options.value('P', "directory-prefix") } else { options.value('d', "dir") };
+            let options = Options::read(
+                &call.args,
+                "OoPUtTdiD",
+                &[
+                    "output-document",
+                    "directory-prefix",
+                    "header",
+                    "user-agent",
+                    "tries",
+                    "timeout",
+                    "out",
+                    "dir",
+                ],
+            );
+            let out = if call.is(&["wget"]) {
+                options.value('O', "output-document")
+            } else {
+                options.value('o', "out")
+            };
+            let prefix = if call.is(&["wget"]) {
+                options.value('P', "directory-prefix")
+            } else {
+                options.value('d', "dir")
+            };
             let into = prefix.map(|dir| format!("{dir}/")).unwrap_or_default();
             match out {
                 Some("-") => {}
                 Some(out) => add(&format!("{into}{out}")),
-                None => options.operands.iter().filter(by_url).for_each(|arg| add(&format!("{into}{}", url_name(arg.text())))),
+                None => options
+                    .operands
+                    .iter()
+                    .filter(by_url)
+                    .for_each(|arg| add(&format!("{into}{}", url_name(arg.text())))),
             }
         }
         _ => {}
@@ -97,11 +158,17 @@ pub(crate) fn downloads<'s>(script: &'s Script<'_>) -> &'s [Target] {
         for call in &script.calls {
             found.extend(saved(script, call));
             let writes = || {
-                let redirected = call.redirects.iter().filter(|(kind, _)| matches!(kind, RedirectKind::Write | RedirectKind::Append)).map(|(_, arg)| arg);
+                let redirected = call
+                    .redirects
+                    .iter()
+                    .filter(|(kind, _)| matches!(kind, RedirectKind::Write | RedirectKind::Append))
+                    .map(|(_, arg)| arg);
                 redirected.chain(call.operands().filter(|_| call.is(&["tee"])))
             };
             if writes().next().is_some() {
-                let fed = || script.upstream(call).into_iter().any(|source| fetches(script, source) || decodes(source));
+                let fed = || {
+                    script.upstream(call).into_iter().any(|source| fetches(script, source) || decodes(source))
+                };
                 if fetches(script, call) || decodes(call) || fed() || substituted(script, call, fetches) {
                     found.extend(writes().map(|arg| script.target(call, arg)));
                 }
@@ -116,14 +183,20 @@ pub(crate) fn downloads<'s>(script: &'s Script<'_>) -> &'s [Target] {
                 }
             }
         }
-        found.retain(|target| !target.parts.is_empty() && !target.parts[0].starts_with(UNKNOWN) && !target.is(&["dev", "null"]));
+        found.retain(|target| {
+            !target.parts.is_empty() && !target.parts[0].starts_with(UNKNOWN) && !target.is(&["dev", "null"])
+        });
         found.truncate(256);
         found
     })
 }
 
 /// Whether a substitution in one of a command's words holds such a command.
-pub(crate) fn substituted(script: &Script<'_>, call: &Call<'_>, test: fn(&Script<'_>, &Call<'_>) -> bool) -> bool {
+pub(crate) fn substituted(
+    script: &Script<'_>,
+    call: &Call<'_>,
+    test: fn(&Script<'_>, &Call<'_>) -> bool,
+) -> bool {
     call.args.iter().any(|arg| holds(script, arg, test))
 }
 
@@ -134,7 +207,9 @@ pub(crate) fn holds(script: &Script<'_>, arg: &Arg, test: fn(&Script<'_>, &Call<
 
 /// Whether an address is this machine.
 pub(crate) fn is_local(host: &str) -> bool {
-    matches!(host, "localhost" | "::1" | "[::1]" | "0.0.0.0" | "host.docker.internal") || host.starts_with("127.") || host.ends_with(".localhost")
+    matches!(host, "localhost" | "::1" | "[::1]" | "0.0.0.0" | "host.docker.internal")
+        || host.starts_with("127.")
+        || host.ends_with(".localhost")
 }
 
 /// The host of a URL, without user and port, in lower case.
@@ -157,14 +232,23 @@ pub(crate) fn sends(script: &Script<'_>, call: &Call<'_>) -> Option<&'static str
         "curl" | "curlie" => {
             call.args.iter().any(|arg| {
                 let text = arg.text();
-                ["-d", "-F", "-T"].iter().any(|flag| text.starts_with(flag)) || text.starts_with("--data") || matches!(text, "--form" | "--upload-file" | "--json" | "--form-string" | "--url-query") || text.starts_with("--json=")
+                ["-d", "-F", "-T"].iter().any(|flag| text.starts_with(flag))
+                    || text.starts_with("--data")
+                    || matches!(text, "--form" | "--upload-file" | "--json" | "--form-string" | "--url-query")
+                    || text.starts_with("--json=")
             }) || call.args.iter().any(|arg| arg.dynamic)
         }
-        "wget" => call.args.iter().any(|arg| arg.text().starts_with("--post") || arg.text().starts_with("--body") || arg.dynamic),
-        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "ftp" | "tftp" | "lftp" | "sendmail" | "mail" | "mutt" | "msmtp" | "http" | "https" | "xh" | "croc" | "wormhole" | "websocat" => !help,
+        "wget" => call
+            .args
+            .iter()
+            .any(|arg| arg.text().starts_with("--post") || arg.text().starts_with("--body") || arg.dynamic),
+        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "ftp" | "tftp" | "lftp" | "sendmail" | "mail"
+        | "mutt" | "msmtp" | "http" | "https" | "xh" | "croc" | "wormhole" | "websocat" => !help,
         "ssh" => true,
         "scp" | "rsync" | "sftp" => call.operands().any(remote),
-        "rclone" | "gsutil" | "s3cmd" | "mc" | "az" => call.has(&["copy", "cp", "sync", "put", "move", "mv", "upload"]),
+        "rclone" | "gsutil" | "s3cmd" | "mc" | "az" => {
+            call.has(&["copy", "cp", "sync", "put", "move", "mv", "upload"])
+        }
         "aws" => call.has(&["s3", "s3api"]),
         "gh" => call.has(&["gist", "release", "api"]),
         "dig" | "nslookup" | "host" | "ping" => call.args.iter().any(|arg| arg.dynamic),
@@ -173,6 +257,9 @@ pub(crate) fn sends(script: &Script<'_>, call: &Call<'_>) -> Option<&'static str
     if upload {
         return Some("the network");
     }
-    let opens = call.redirects.iter().any(|(_, arg)| arg.text().starts_with("/dev/tcp/") || arg.text().starts_with("/dev/udp/"));
+    let opens = call
+        .redirects
+        .iter()
+        .any(|(_, arg)| arg.text().starts_with("/dev/tcp/") || arg.text().starts_with("/dev/udp/"));
     (opens || code::code(script, call).is_some_and(|code| code::connects(&code))).then_some("the network")
 }

@@ -69,13 +69,21 @@ impl<'c> Options<'c> {
 
     /// The last value of a short or long option.
     pub(crate) fn value(&self, short: char, long: &str) -> Option<&str> {
-        self.values(short, long).last()
+        let long = self.long.iter().rev().find(|(name, _)| abbreviates(name, long));
+        long.map(|(_, value)| value)
+            .or_else(|| self.short.iter().rev().find(|(ch, _)| *ch == short).map(|(_, value)| value))?
+            .as_deref()
     }
 
     /// Every value of a short or long option.
     pub(crate) fn values<'o>(&'o self, short: char, long: &'o str) -> impl Iterator<Item = &'o str> {
-        let short = self.short.iter().filter(move |(ch, _)| *ch == short).filter_map(|(_, value)| value.as_deref());
-        let long = self.long.iter().filter(move |(name, _)| abbreviates(name, long)).filter_map(|(_, value)| value.as_deref());
+        let short =
+            self.short.iter().filter(move |(ch, _)| *ch == short).filter_map(|(_, value)| value.as_deref());
+        let long = self
+            .long
+            .iter()
+            .filter(move |(name, _)| abbreviates(name, long))
+            .filter_map(|(_, value)| value.as_deref());
         short.chain(long)
     }
 }
@@ -91,7 +99,10 @@ mod tests {
 
     #[test]
     fn values_are_not_flags() {
-        let args: Vec<Arg> = ["-am", "--no-verify", "-S", "file", "--mess", "-n", "--", "-x"].iter().map(|text| Arg::of(text)).collect();
+        let args: Vec<Arg> = ["-am", "--no-verify", "-S", "file", "--mess", "-n", "--", "-x"]
+            .iter()
+            .map(|text| Arg::of(text))
+            .collect();
         let options = Options::read(&args, "m", &["message"]);
         assert_eq!(options.value('m', "message"), Some("-n"));
         assert!(!options.has('n') && !options.has_long("no-verify") && !options.has('x'));

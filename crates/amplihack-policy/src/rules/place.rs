@@ -8,15 +8,50 @@ use super::target::{Covers, Target, names};
 
 /// Directories without which a machine is lost.
 const SYSTEM: [&[&str]; 30] = [
-    &["bin"], &["boot"], &["dev"], &["etc"], &["home"], &["lib"], &["lib64"], &["opt"], &["proc"], &["root"], &["run"], &["sbin"],
-    &["srv"], &["sys"], &["usr"], &["usr", "bin"], &["usr", "lib"], &["usr", "local"], &["usr", "sbin"], &["usr", "share"],
-    &["usr", "include"], &["var"], &["var", "log"], &["var", "lib"], &["var", "spool"], &["var", "mail"], &["Users"], &["System"],
-    &["Library"], &["Applications"],
+    &["bin"],
+    &["boot"],
+    &["dev"],
+    &["etc"],
+    &["home"],
+    &["lib"],
+    &["lib64"],
+    &["opt"],
+    &["proc"],
+    &["root"],
+    &["run"],
+    &["sbin"],
+    &["srv"],
+    &["sys"],
+    &["usr"],
+    &["usr", "bin"],
+    &["usr", "lib"],
+    &["usr", "local"],
+    &["usr", "sbin"],
+    &["usr", "share"],
+    &["usr", "include"],
+    &["var"],
+    &["var", "log"],
+    &["var", "lib"],
+    &["var", "spool"],
+    &["var", "mail"],
+    &["Users"],
+    &["System"],
+    &["Library"],
+    &["Applications"],
 ];
 
 /// Directories of which every part counts.
 const CORE: [&[&str]; 11] = [
-    &["bin"], &["boot"], &["dev"], &["etc"], &["lib"], &["lib64"], &["sbin"], &["usr", "bin"], &["usr", "lib"], &["usr", "sbin"],
+    &["bin"],
+    &["boot"],
+    &["dev"],
+    &["etc"],
+    &["lib"],
+    &["lib64"],
+    &["sbin"],
+    &["usr", "bin"],
+    &["usr", "lib"],
+    &["usr", "sbin"],
     &["sys"],
 ];
 
@@ -33,10 +68,15 @@ pub(crate) fn system(target: &Target, home: Option<&Path>) -> Option<(&'static s
     if let Some(covers) = SYSTEM.iter().filter_map(|place| certain(target.covers(&owned(place)))).max() {
         return Some(("a system directory", covers));
     }
-    if CORE.iter().any(|place| target.is_inside(place)) && !target.is(&["dev", "null"]) && !target.is_inside(&["dev", "shm"]) {
+    if CORE.iter().any(|place| target.is_inside(place))
+        && !target.is(&["dev", "null"])
+        && !target.is_inside(&["dev", "shm"])
+    {
         return Some(("a part of the system", Covers::Yes));
     }
-    let all_below = |parts: &[String]| parts.last().is_some_and(|last| !last.is_empty() && last.chars().all(|ch| ch == STAR || ch == '.'));
+    let all_below = |parts: &[String]| {
+        parts.last().is_some_and(|last| !last.is_empty() && last.chars().all(|ch| ch == STAR || ch == '.'))
+    };
     if all_below(&target.parts) {
         let above = Target { parts: target.parts[..target.parts.len() - 1].to_vec(), ..target.clone() };
         let home_itself = home.is_some_and(|home| above.parts == names(home));
@@ -50,16 +90,23 @@ pub(crate) fn system(target: &Target, home: Option<&Path>) -> Option<(&'static s
         }
     }
     let other_home = target.parts.len() == 2 && matches!(target.parts[0].as_str(), "home" | "Users");
-    other_home.then(|| ("a home directory", if target.parts[1].contains(UNKNOWN) { Covers::Maybe } else { Covers::Yes }))
+    other_home.then(|| {
+        ("a home directory", if target.parts[1].contains(UNKNOWN) { Covers::Maybe } else { Covers::Yes })
+    })
 }
 
 /// Whether this is a disk, a partition or memory.
 pub(crate) fn device(target: &Target) -> bool {
-    const DISKS: [&str; 13] = ["sd", "nvme", "hd", "vd", "xvd", "mmcblk", "disk", "rdisk", "md", "dm-", "loop", "mapper", "mem"];
+    const DISKS: [&str; 13] =
+        ["sd", "nvme", "hd", "vd", "xvd", "mmcblk", "disk", "rdisk", "md", "dm-", "loop", "mapper", "mem"];
     let Some(rest) = target.parts.strip_prefix(&["dev".to_owned()]) else { return false };
     let Some(first) = rest.first().filter(|_| target.rooted) else { return false };
     let disk = |name: &&str| {
-        first.strip_prefix(*name).is_some_and(|rest| name.len() > 2 || rest.is_empty() || rest.chars().all(|ch| ch.is_alphanumeric() || is_glob(&ch.to_string()) || ch == UNKNOWN))
+        first.strip_prefix(*name).is_some_and(|rest| {
+            name.len() > 2
+                || rest.is_empty()
+                || rest.chars().all(|ch| ch.is_alphanumeric() || is_glob(&ch.to_string()) || ch == UNKNOWN)
+        })
     };
     DISKS.iter().any(|name| disk(&name)) || matches!(first.as_str(), "kmem" | "port")
 }
@@ -87,13 +134,18 @@ pub(crate) fn plane(change: &Change, home: Option<&Path>) -> Option<&'static str
             return Some(what);
         }
     }
-    if target.behind(&[".config", "amplihack"]).is_some() || target.behind(&[".claude", "tools", "amplihack", "hooks"]).is_some() {
+    if target.behind(&[".config", "amplihack"]).is_some()
+        || target.behind(&[".claude", "tools", "amplihack", "hooks"]).is_some()
+    {
         return Some("the configuration of this policy");
     }
     if let Some(home) = home {
         let mut own = names(home);
         own.push(".amplihack".to_owned());
-        if target.rooted && target.parts.len() >= own.len() && own.iter().zip(&target.parts).all(|(name, part)| may_be(part, name)) {
+        if target.rooted
+            && target.parts.len() >= own.len()
+            && own.iter().zip(&target.parts).all(|(name, part)| may_be(part, name))
+        {
             return Some("this plane's own state");
         }
     }
@@ -136,7 +188,10 @@ pub(crate) fn sensitive(change: &Change, home: Option<&Path>) -> Option<Sensitiv
         return deny("jobs that run by themselves");
     }
     const RUNS: [&[&str]; 5] = [
-        &[".config", "systemd", "user"], &[".config", "autostart"], &["Library", "LaunchAgents"], &["usr", "lib", "systemd"],
+        &[".config", "systemd", "user"],
+        &[".config", "autostart"],
+        &["Library", "LaunchAgents"],
+        &["usr", "lib", "systemd"],
         &["lib", "systemd"],
     ];
     if RUNS.iter().any(|names| target.behind(names).is_some()) && change.kind != Kind::Mode {
@@ -150,27 +205,65 @@ pub(crate) fn sensitive(change: &Change, home: Option<&Path>) -> Option<Sensitiv
         };
     }
     const STARTUP: [&str; 13] = [
-        ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc", ".cshrc",
-        ".inputrc", ".bash_logout", ".xprofile",
+        ".bashrc",
+        ".bash_profile",
+        ".bash_login",
+        ".profile",
+        ".zshrc",
+        ".zshenv",
+        ".zprofile",
+        ".zlogin",
+        ".kshrc",
+        ".cshrc",
+        ".inputrc",
+        ".bash_logout",
+        ".xprofile",
     ];
-    let at_home = home.is_some_and(|home| target.rooted && target.parts.len() == names(home).len() + 1 && target.parts.starts_with(&names(home)));
+    let at_home = home.is_some_and(|home| {
+        target.rooted && target.parts.len() == names(home).len() + 1 && target.parts.starts_with(&names(home))
+    });
     let unplaced = !target.rooted && target.parts.len() <= 2;
     if (at_home || unplaced) && STARTUP.contains(&target.name()) && change.kind != Kind::Mode {
         return ask("what every new shell runs");
     }
-    (target.behind(&[".config", "fish", "config.fish"]).is_some()).then_some(Sensitive { what: "what every new shell runs", refused: false })
+    (target.behind(&[".config", "fish", "config.fish"]).is_some())
+        .then_some(Sensitive { what: "what every new shell runs", refused: false })
 }
 
 fn etc(change: &Change) -> Option<Sensitive> {
     const LOCKED: [&str; 25] = [
-        "passwd", "shadow", "group", "gshadow", "sudoers", "sudoers.d", "pam.d", "ld.so.preload", "profile", "profile.d", "crontab",
-        "cron.d", "cron.daily", "cron.hourly", "cron.weekly", "cron.monthly", "init.d", "rc.local", "systemd", "ssh", "environment",
-        "bash.bashrc", "fstab", "doas.conf", "polkit-1",
+        "passwd",
+        "shadow",
+        "group",
+        "gshadow",
+        "sudoers",
+        "sudoers.d",
+        "pam.d",
+        "ld.so.preload",
+        "profile",
+        "profile.d",
+        "crontab",
+        "cron.d",
+        "cron.daily",
+        "cron.hourly",
+        "cron.weekly",
+        "cron.monthly",
+        "init.d",
+        "rc.local",
+        "systemd",
+        "ssh",
+        "environment",
+        "bash.bashrc",
+        "fstab",
+        "doas.conf",
+        "polkit-1",
     ];
     let second = change.target.parts.get(1)?;
     if LOCKED.iter().any(|name| may_be(second, name)) {
         return Some(Sensitive { what: "accounts, rights or services of the system", refused: true });
     }
-    let free = matches!(second.as_str(), "hosts" | "apt" | "hostname" | "nginx" | "docker" | "motd") || change.edited || change.kind == Kind::Mode;
+    let free = matches!(second.as_str(), "hosts" | "apt" | "hostname" | "nginx" | "docker" | "motd")
+        || change.edited
+        || change.kind == Kind::Mode;
     (!free).then_some(Sensitive { what: "the system's configuration", refused: false })
 }

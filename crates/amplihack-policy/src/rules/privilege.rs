@@ -13,8 +13,23 @@ pub(super) static RULES: &[Rule] = &[
         pack: Pack::Privilege,
         harm: "a shell with all rights, in which nothing is judged any more",
         decision: Decision::Deny,
-        matches: &[sh("sudo su"), sh("sudo -i"), sh("sudo -s"), sh("su -"), sh("su root"), sh("sudo bash"), sh("doas sh"), sh("pkexec bash"), sh("sudo -u root -i")],
-        not_matches: &[sh("sudo apt-get install -y jq"), sh("sudo systemctl restart nginx"), sh("sudo bash build.sh"), sh("echo sudo su")],
+        matches: &[
+            sh("sudo su"),
+            sh("sudo -i"),
+            sh("sudo -s"),
+            sh("su -"),
+            sh("su root"),
+            sh("sudo bash"),
+            sh("doas sh"),
+            sh("pkexec bash"),
+            sh("sudo -u root -i"),
+        ],
+        not_matches: &[
+            sh("sudo apt-get install -y jq"),
+            sh("sudo systemctl restart nginx"),
+            sh("sudo bash build.sh"),
+            sh("echo sudo su"),
+        ],
         check: root_shell,
     },
     Rule {
@@ -22,7 +37,14 @@ pub(super) static RULES: &[Rule] = &[
         pack: Pack::Privilege,
         harm: "an account gets more rights or another password",
         decision: Decision::Deny,
-        matches: &[sh("usermod -aG sudo bob"), sh("sudo gpasswd -a bob docker"), sh("visudo"), sh("adduser bob sudo"), sh("echo root:x | chpasswd"), sh("passwd root")],
+        matches: &[
+            sh("usermod -aG sudo bob"),
+            sh("sudo gpasswd -a bob docker"),
+            sh("visudo"),
+            sh("adduser bob sudo"),
+            sh("echo root:x | chpasswd"),
+            sh("passwd root"),
+        ],
         not_matches: &[sh("id"), sh("groups bob"), sh("sudo visudo -c"), sh("usermod --help")],
         check: accounts,
     },
@@ -31,8 +53,20 @@ pub(super) static RULES: &[Rule] = &[
         pack: Pack::Privilege,
         harm: "a program runs with its owner's rights for everybody",
         decision: Decision::Deny,
-        matches: &[sh("chmod u+s x"), sh("chmod 4755 x"), sh("sudo chmod +s /bin/bash"), sh("setcap cap_setuid+ep x"), sh("install -m 4755 a /usr/local/bin/a")],
-        not_matches: &[sh("chmod +x run.sh"), sh("chmod 0755 x"), sh("chmod g+s shared"), sh("chmod -s x"), sh("getcap x")],
+        matches: &[
+            sh("chmod u+s x"),
+            sh("chmod 4755 x"),
+            sh("sudo chmod +s /bin/bash"),
+            sh("setcap cap_setuid+ep x"),
+            sh("install -m 4755 a /usr/local/bin/a"),
+        ],
+        not_matches: &[
+            sh("chmod +x run.sh"),
+            sh("chmod 0755 x"),
+            sh("chmod g+s shared"),
+            sh("chmod -s x"),
+            sh("getcap x"),
+        ],
         check: setuid,
     },
     Rule {
@@ -40,8 +74,21 @@ pub(super) static RULES: &[Rule] = &[
         pack: Pack::Privilege,
         harm: "code enters the kernel, or a container gets the whole machine",
         decision: Decision::Deny,
-        matches: &[sh("insmod x.ko"), sh("kexec -l x"), sh("docker run -v /:/host alpine"), sh("nsenter -t 1 -m sh"), sh("docker run --privileged x"), sh("modprobe evil")],
-        not_matches: &[sh("lsmod"), sh("docker run --rm x"), sh("docker run -v \"$PWD\":/app x"), sh("docker build -t x . && docker run --rm x"), sh("modprobe -n loop")],
+        matches: &[
+            sh("insmod x.ko"),
+            sh("kexec -l x"),
+            sh("docker run -v /:/host alpine"),
+            sh("nsenter -t 1 -m sh"),
+            sh("docker run --privileged x"),
+            sh("modprobe evil"),
+        ],
+        not_matches: &[
+            sh("lsmod"),
+            sh("docker run --rm x"),
+            sh("docker run -v \"$PWD\":/app x"),
+            sh("docker build -t x . && docker run --rm x"),
+            sh("modprobe -n loop"),
+        ],
         check: kernel,
     },
     Rule {
@@ -86,8 +133,17 @@ pub(super) static RULES: &[Rule] = &[
         pack: Pack::Privilege,
         harm: "other code is loaded into every program that starts",
         decision: Decision::Deny,
-        matches: &[sh("LD_PRELOAD=/tmp/x.so ls"), sh("export LD_PRELOAD=./x.so"), sh("env LD_AUDIT=x.so ls"), sh("BASH_ENV=/tmp/x bash y.sh")],
-        not_matches: &[sh("LD_PRELOAD=/usr/lib/libjemalloc.so.2 ./bench"), sh("LD_LIBRARY_PATH=lib ./x"), sh("LD_PRELOAD= ls")],
+        matches: &[
+            sh("LD_PRELOAD=/tmp/x.so ls"),
+            sh("export LD_PRELOAD=./x.so"),
+            sh("env LD_AUDIT=x.so ls"),
+            sh("BASH_ENV=/tmp/x bash y.sh"),
+        ],
+        not_matches: &[
+            sh("LD_PRELOAD=/usr/lib/libjemalloc.so.2 ./bench"),
+            sh("LD_LIBRARY_PATH=lib ./x"),
+            sh("LD_PRELOAD= ls"),
+        ],
         check: loader,
     },
     Rule {
@@ -106,8 +162,12 @@ fn root_shell(ctx: &Ctx<'_>) -> Option<Hit> {
     let hit = || ctx.deny("would open a shell with all rights; run the one command that needs them");
     match call.program.as_str() {
         "sudo" | "doas" => {
-            let options = Options::read(&call.args, "ugpCcDRTUrtha", &["user", "group", "prompt", "chdir", "host"]);
-            let opens = options.has('i') || options.has('s') || options.has_long("login") || options.has_long("shell");
+            let options =
+                Options::read(&call.args, "ugpCcDRTUrtha", &["user", "group", "prompt", "chdir", "host"]);
+            let opens = options.has('i')
+                || options.has('s')
+                || options.has_long("login")
+                || options.has_long("shell");
             let inner = options.operands.iter().position(|arg| !arg.text().contains('='));
             let bare = inner.is_some_and(|at| {
                 let name = super::call::base(options.operands[at].text());
@@ -118,16 +178,25 @@ fn root_shell(ctx: &Ctx<'_>) -> Option<Hit> {
             // `sudo -i COMMAND` runs one command, which is judged by itself.
             (opens && inner.is_none() || bare).then(hit)?
         }
-        "pkexec" => call.operands().next().is_some_and(|arg| SHELLS.contains(&super::call::base(arg.text()))).then(hit)?,
-        "su" => (!call.args.iter().any(|arg| matches!(arg.text(), "-c" | "--help" | "--version") || arg.text().starts_with("--command"))).then(hit)?,
+        "pkexec" => call
+            .operands()
+            .next()
+            .is_some_and(|arg| SHELLS.contains(&super::call::base(arg.text())))
+            .then(hit)?,
+        "su" => (!call.args.iter().any(|arg| {
+            matches!(arg.text(), "-c" | "--help" | "--version") || arg.text().starts_with("--command")
+        }))
+        .then(hit)?,
         _ => None,
     }
 }
 
 fn accounts(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
-    const GROUPS: [&str; 10] = ["sudo", "wheel", "root", "admin", "docker", "adm", "disk", "shadow", "lxd", "kvm"];
-    let privileged = || call.args.iter().any(|arg| arg.text().split([',', '=']).any(|name| GROUPS.contains(&name)));
+    const GROUPS: [&str; 10] =
+        ["sudo", "wheel", "root", "admin", "docker", "adm", "disk", "shadow", "lxd", "kvm"];
+    let privileged =
+        || call.args.iter().any(|arg| arg.text().split([',', '=']).any(|name| GROUPS.contains(&name)));
     let changes = match call.program.as_str() {
         "usermod" | "gpasswd" | "adduser" | "addgroup" | "useradd" | "groupmems" => privileged(),
         "chpasswd" | "vipw" | "vigr" => true,
@@ -135,7 +204,8 @@ fn accounts(ctx: &Ctx<'_>) -> Option<Hit> {
         "passwd" => !call.has(&["-S", "--status"]),
         _ => false,
     };
-    (changes && !call.has(&["--help", "-h", "--version"])).then(|| ctx.deny("would give an account more rights or another password; a person has to do that"))?
+    (changes && !call.has(&["--help", "-h", "--version"]))
+        .then(|| ctx.deny("would give an account more rights or another password; a person has to do that"))?
 }
 
 fn setuid(ctx: &Ctx<'_>) -> Option<Hit> {
@@ -143,7 +213,9 @@ fn setuid(ctx: &Ctx<'_>) -> Option<Hit> {
     let sets = match call.program.as_str() {
         "setcap" => !call.has(&["-r", "-v", "-h"]),
         "chmod" => call.args.iter().any(|arg| sets_uid(arg.text())),
-        "install" | "mkdir" => Options::read(&call.args, "mogtS", &["mode"]).value('m', "mode").is_some_and(sets_uid),
+        "install" | "mkdir" => {
+            Options::read(&call.args, "mogtS", &["mode"]).value('m', "mode").is_some_and(sets_uid)
+        }
         "find" => call.args.windows(2).any(|pair| pair[0].text() == "chmod" && sets_uid(pair[1].text())),
         _ => false,
     };
@@ -158,7 +230,9 @@ fn sets_uid(mode: &str) -> bool {
     mode.split(',').any(|clause| {
         let Some(at) = clause.find(['+', '=']) else { return false };
         let (who, what) = clause.split_at(at);
-        what.contains('s') && who.chars().all(|ch| "ugoa".contains(ch)) && (who.is_empty() || who.contains(['u', 'a']))
+        what.contains('s')
+            && who.chars().all(|ch| "ugoa".contains(ch))
+            && (who.is_empty() || who.contains(['u', 'a']))
     })
 }
 
@@ -166,19 +240,29 @@ fn kernel(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
     match call.program.as_str() {
         "insmod" | "rmmod" | "kexec" => ctx.deny("would change what the kernel runs"),
-        "modprobe" if !call.has(&["-n", "--dry-run", "--show-depends", "-c"]) => ctx.ask("would load a module into the kernel"),
+        "modprobe" if !call.has(&["-n", "--dry-run", "--show-depends", "-c"]) => {
+            ctx.ask("would load a module into the kernel")
+        }
         "nsenter" => ctx.deny("would enter another process's namespaces and so the whole machine"),
         "chroot" => ctx.ask("would run a command in another root directory with all rights"),
         "docker" | "podman" | "nerdctl" if call.has(&["run", "create", "exec"]) => {
             let root = call.args.iter().any(|arg| {
                 let text = arg.text();
-                let volume = text.strip_prefix("--volume=").or_else(|| text.strip_prefix("-v")).unwrap_or(text);
-                volume.starts_with("/:") || volume.starts_with("/etc:") || text.split(',').any(|part| matches!(part, "source=/" | "src=/"))
+                let volume =
+                    text.strip_prefix("--volume=").or_else(|| text.strip_prefix("-v")).unwrap_or(text);
+                volume.starts_with("/:")
+                    || volume.starts_with("/etc:")
+                    || text.split(',').any(|part| matches!(part, "source=/" | "src=/"))
             });
             if root {
-                return ctx.deny("would give a container the whole machine's files; mount the directory that it needs");
+                return ctx.deny(
+                    "would give a container the whole machine's files; mount the directory that it needs",
+                );
             }
-            let wide = call.args.iter().any(|arg| matches!(arg.text(), "--privileged" | "--pid=host" | "--cap-add=ALL" | "--cap-add=SYS_ADMIN") || arg.text().contains("docker.sock:"));
+            let wide = call.args.iter().any(|arg| {
+                matches!(arg.text(), "--privileged" | "--pid=host" | "--cap-add=ALL" | "--cap-add=SYS_ADMIN")
+                    || arg.text().contains("docker.sock:")
+            });
             wide.then(|| ctx.ask("would give a container the machine's own rights"))?
         }
         _ => None,
@@ -190,7 +274,11 @@ fn persistence(ctx: &Ctx<'_>) -> Option<Hit> {
     let changed = ctx.changes().iter().filter_map(|change| {
         let found = place::sensitive(change, home)?;
         let reason = format!("would change {} (`{}`)", found.what, change.target.shown());
-        let hit = if found.refused { ctx.deny(format!("{reason}; a person has to do that")) } else { ctx.ask(reason) };
+        let hit = if found.refused {
+            ctx.deny(format!("{reason}; a person has to do that"))
+        } else {
+            ctx.ask(reason)
+        };
         hit.map(|hit| hit.at(change.span))
     });
     let strictest = changed.max_by_key(|hit| hit.decision);
@@ -209,20 +297,33 @@ fn persistence(ctx: &Ctx<'_>) -> Option<Hit> {
         "update-rc.d" | "chkconfig" => true,
         _ => false,
     };
-    strictest.or_else(|| ask.then(|| ctx.ask("would leave a service behind that runs when the session is over"))?)
+    strictest.or_else(|| {
+        ask.then(|| ctx.ask("would leave a service behind that runs when the session is over"))?
+    })
 }
 
 fn loader(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
-    let system = |value: &str| value.split([':', ' ']).all(|file| !file.contains("..") && ["/usr/lib", "/lib", "/usr/local/lib", "/opt/homebrew/"].iter().any(|dir| file.starts_with(dir)));
+    let system = |value: &str| {
+        value.split([':', ' ']).all(|file| {
+            !file.contains("..")
+                && ["/usr/lib", "/lib", "/usr/local/lib", "/opt/homebrew/"]
+                    .iter()
+                    .any(|dir| file.starts_with(dir))
+        })
+    };
     for (name, value) in call.sets() {
         let loads = match name {
-            "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" => !value.text().is_empty() && !system(value.text()),
+            "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" => {
+                !value.text().is_empty() && !system(value.text())
+            }
             "BASH_ENV" => !value.text().is_empty(),
             _ => false,
         };
         if loads {
-            return ctx.deny(format!("would load other code into every program that starts, by {name}; run the program without it"));
+            return ctx.deny(format!(
+                "would load other code into every program that starts, by {name}; run the program without it"
+            ));
         }
     }
     None
@@ -231,6 +332,13 @@ fn loader(ctx: &Ctx<'_>) -> Option<Hit> {
 fn search_path(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
     let (_, value) = call.sets().find(|(name, _)| *name == "PATH")?;
-    let open = |dir: &str| matches!(dir, "." | "/tmp" | "/var/tmp" | "/dev/shm") || ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|prefix| dir.starts_with(prefix));
-    value.text().split(':').any(open).then(|| ctx.ask("would take programs from a directory that anybody can write to; name the program by its path"))?
+    let open = |dir: &str| {
+        matches!(dir, "." | "/tmp" | "/var/tmp" | "/dev/shm")
+            || ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|prefix| dir.starts_with(prefix))
+    };
+    value.text().split(':').any(open).then(|| {
+        ctx.ask(
+            "would take programs from a directory that anybody can write to; name the program by its path",
+        )
+    })?
 }

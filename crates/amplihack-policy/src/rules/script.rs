@@ -53,7 +53,12 @@ pub(crate) struct Script<'a> {
 
 impl<'a> Script<'a> {
     /// Reads what the front end found.
-    pub(crate) fn new(parsed: &'a Parsed, cwd: &'a Path, world: &'a dyn World, settings: &'a Settings) -> Self {
+    pub(crate) fn new(
+        parsed: &'a Parsed,
+        cwd: &'a Path,
+        world: &'a dyn World,
+        settings: &'a Settings,
+    ) -> Self {
         let mut script = Self {
             world,
             cwd,
@@ -101,11 +106,14 @@ impl<'a> Script<'a> {
         choice: usize,
     ) -> Option<PathBuf> {
         let (mut dir, rest) = match before {
-            Some((known, dir)) if choice == 0 && !known.is_empty() && cds.starts_with(known) => (dir.clone(), &cds[known.len()..]),
+            Some((known, dir)) if choice == 0 && !known.is_empty() && cds.starts_with(known) => {
+                (dir.clone(), &cds[known.len()..])
+            }
             _ => (Some(self.cwd.to_path_buf()), cds),
         };
         for word in rest {
-            let arg = Arg::read(word, &|name| values.value(name, choice, dir.as_deref(), self.home.as_deref()));
+            let arg =
+                Arg::read(word, &|name| values.value(name, choice, dir.as_deref(), self.home.as_deref()));
             dir = match arg.text() {
                 "" => self.home.clone(),
                 "-" => None,
@@ -133,7 +141,8 @@ impl<'a> Script<'a> {
     /// A place without symbolic links, as removing or renaming it sees it: a link itself stays, unless a slash follows it.
     pub(crate) fn real(&self, target: &Target, dir: Option<&Path>) -> Option<Target> {
         if is_glob(&target.raw) || target.raw.contains(UNKNOWN) {
-            let fixed = target.parts.iter().take_while(|part| !is_glob(part) && !part.contains(UNKNOWN)).count();
+            let fixed =
+                target.parts.iter().take_while(|part| !is_glob(part) && !part.contains(UNKNOWN)).count();
             let base: PathBuf = Path::new("/").join(target.parts[..fixed].iter().collect::<PathBuf>());
             let mut parts = names(&self.world.real(&base)?);
             parts.extend_from_slice(&target.parts[fixed..]);
@@ -145,7 +154,11 @@ impl<'a> Script<'a> {
         } else {
             dir.unwrap_or(Path::new("")).join(&target.raw)
         };
-        let follows = target.raw.ends_with(['/', '.']) && (target.raw.ends_with('/') || target.is_dots() || target.raw.ends_with("/.") || target.raw.ends_with("/.."));
+        let follows = target.raw.ends_with(['/', '.'])
+            && (target.raw.ends_with('/')
+                || target.is_dots()
+                || target.raw.ends_with("/.")
+                || target.raw.ends_with("/.."));
         let real = if follows {
             self.world.real(&written)?
         } else {
@@ -216,7 +229,13 @@ impl<'a> Script<'a> {
     /// Commands of the substitutions inside a word.
     pub(crate) fn inside(&self, arg: &Arg) -> impl Iterator<Item = &Call<'a>> {
         let by_start = self.by_start.get_or_init(|| {
-            let mut starts: Vec<_> = self.parsed.commands.iter().enumerate().map(|(at, command)| (command.span.start, at)).collect();
+            let mut starts: Vec<_> = self
+                .parsed
+                .commands
+                .iter()
+                .enumerate()
+                .map(|(at, command)| (command.span.start, at))
+                .collect();
             starts.sort_unstable();
             starts
         });
@@ -253,7 +272,9 @@ impl Values {
                 let value = values.read(word, home);
                 values.add(name, value, home);
             }
-            if command.words.len() > 1 && command.program().is_some_and(|program| DECLARE.contains(&program.as_str())) {
+            if command.words.len() > 1
+                && command.program().is_some_and(|program| DECLARE.contains(&program.as_str()))
+            {
                 for word in &command.words[1..] {
                     let value = values.read(word, home);
                     if let Some((name, value)) = value.split_once('=') {
@@ -296,12 +317,16 @@ impl Values {
     }
 
     fn variables<'c>(command: &'c Command) -> impl Iterator<Item = &'c str> {
-        command.words.iter().chain(&command.cds).chain(command.redirects.iter().map(|redirect| &redirect.target)).flat_map(|word| &word.pieces).filter_map(
-            |piece| match piece {
+        command
+            .words
+            .iter()
+            .chain(&command.cds)
+            .chain(command.redirects.iter().map(|redirect| &redirect.target))
+            .flat_map(|word| &word.pieces)
+            .filter_map(|piece| match piece {
                 Piece::Variable(name) => Some(name.as_str()),
                 _ => None,
-            },
-        )
+            })
     }
 
     fn choices(&self, command: &Command) -> usize {
@@ -310,7 +335,10 @@ impl Values {
 
     fn splits(&self, command: &Command) -> bool {
         command.words.iter().any(|word| match word.pieces.as_slice() {
-            [Piece::Variable(name)] => self.0.get(name).is_some_and(|values| values.iter().any(|value| value.contains(char::is_whitespace))),
+            [Piece::Variable(name)] => self
+                .0
+                .get(name)
+                .is_some_and(|values| values.iter().any(|value| value.contains(char::is_whitespace))),
             _ => false,
         })
     }

@@ -40,7 +40,10 @@ impl Target {
                 ("" | "+", Some(home)) => parts = names(home),
                 ("root", _) => parts.push("root".to_owned()),
                 (user, _) => {
-                    parts = vec!["home".to_owned(), if user.is_empty() { UNKNOWN.to_string() } else { user.to_owned() }];
+                    parts = vec![
+                        "home".to_owned(),
+                        if user.is_empty() { UNKNOWN.to_string() } else { user.to_owned() },
+                    ];
                 }
             }
         } else if !rooted && !raw.starts_with(UNKNOWN) {
@@ -70,7 +73,11 @@ impl Target {
 
     /// Its text for a person, in one line.
     pub(crate) fn shown(&self) -> String {
-        let text: String = marks::shown(&self.raw).chars().map(|ch| if ch.is_control() { ' ' } else { ch }).take(200).collect();
+        let text: String = marks::shown(&self.raw)
+            .chars()
+            .map(|ch| if ch.is_control() { ' ' } else { ch })
+            .take(200)
+            .collect();
         if text.is_empty() { "/".to_owned() } else { text }
     }
 
@@ -113,10 +120,9 @@ impl Target {
 
     /// Whether these names stand somewhere in it, one after the other; what is behind them.
     pub(crate) fn behind(&self, names: &[&str]) -> Option<&[String]> {
-        let at = self
-            .parts
-            .windows(names.len())
-            .position(|window| window.iter().zip(names).all(|(part, name)| part != UNKNOWN_TEXT && may_be(part, name)))?;
+        let at = self.parts.windows(names.len()).position(|window| {
+            window.iter().zip(names).all(|(part, name)| part != UNKNOWN_TEXT && may_be(part, name))
+        })?;
         Some(&self.parts[at + names.len()..])
     }
 

@@ -27,23 +27,38 @@ pub(super) struct Examples {
 pub(super) fn read(file: &Path, text: &str) -> Result<File, PolicyError> {
     let table = DeTable::parse(text).map_err(|error| {
         let (line, column) = position(text, error.span().map_or(0, |span| span.start));
-        PolicyError::Syntax { file: file.to_path_buf(), line, column, message: error.message().trim().replace('\n', ", ") }
+        PolicyError::Syntax {
+            file: file.to_path_buf(),
+            line,
+            column,
+            message: error.message().trim().replace('\n', ", "),
+        }
     })?;
     let reader = Reader { file, text };
     let mut found = File::default();
     for (key, value) in table.get_ref() {
         match key.get_ref().as_ref() {
             "rule" => {
-                for (number, entry) in reader.array(value, "rule must be a list: write [[rule]]")?.iter().enumerate() {
+                for (number, entry) in
+                    reader.array(value, "rule must be a list: write [[rule]]")?.iter().enumerate()
+                {
                     found.rules.push(reader.rule(entry, number + 1)?);
                 }
             }
             "disable" => found.disable = reader.strings(value, "disable")?,
             "protected_branches" => {
-                found.protected = Some(reader.strings(value, "protected_branches")?.into_iter().map(|(text, ..)| text).collect());
+                found.protected = Some(
+                    reader.strings(value, "protected_branches")?.into_iter().map(|(text, ..)| text).collect(),
+                );
             }
             other => {
-                return Err(reader.fault(key.span().start, format!("unknown key `{}`; known are rule, disable, protected_branches", other.escape_debug())));
+                return Err(reader.fault(
+                    key.span().start,
+                    format!(
+                        "unknown key `{}`; known are rule, disable, protected_branches",
+                        other.escape_debug()
+                    ),
+                ));
             }
         }
     }
@@ -61,7 +76,11 @@ impl Reader<'_> {
         PolicyError::Value { file: self.file.to_path_buf(), line, column, message: message.into() }
     }
 
-    fn array<'t, 'x>(&self, value: &'t Spanned<DeValue<'x>>, message: &str) -> Result<&'t DeArray<'x>, PolicyError> {
+    fn array<'t, 'x>(
+        &self,
+        value: &'t Spanned<DeValue<'x>>,
+        message: &str,
+    ) -> Result<&'t DeArray<'x>, PolicyError> {
         match value.get_ref() {
             DeValue::Array(array) => Ok(array),
             _ => Err(self.fault(value.span().start, message)),
@@ -76,7 +95,11 @@ impl Reader<'_> {
     }
 
     /// A text or a list of texts, each with its place.
-    fn strings(&self, value: &Spanned<DeValue<'_>>, key: &str) -> Result<Vec<(String, usize, usize)>, PolicyError> {
+    fn strings(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        key: &str,
+    ) -> Result<Vec<(String, usize, usize)>, PolicyError> {
         let placed = |value: &Spanned<DeValue<'_>>| {
             let (line, column) = position(self.text, value.span().start);
             Ok((self.string(value, key)?, line, column))
@@ -94,21 +117,27 @@ impl Reader<'_> {
         let mut rule = UserRule::new(RuleId(format!("user/{number}").into()));
         let mut examples = Examples::default();
         let mut decided = false;
-        let plain = |list: Vec<(String, usize, usize)>| list.into_iter().map(|(text, ..)| text).collect::<Vec<_>>();
+        let plain =
+            |list: Vec<(String, usize, usize)>| list.into_iter().map(|(text, ..)| text).collect::<Vec<_>>();
         for (key, value) in table {
             let name = key.get_ref().as_ref();
             match name {
                 "name" => {
                     let name = self.string(value, "name")?;
                     if !name.chars().all(|ch| ch.is_ascii_alphanumeric() || ch == '-' || ch == '_') {
-                        return Err(self.fault(value.span().start, "name may hold letters, digits, `-` and `_` only"));
+                        return Err(
+                            self.fault(value.span().start, "name may hold letters, digits, `-` and `_` only")
+                        );
                     }
                     rule.id = RuleId(format!("user/{name}").into());
                 }
                 "program" => rule.programs = plain(self.strings(value, name)?),
                 "args" => rule.args = plain(self.strings(value, name)?),
                 "paths" => rule.paths = plain(self.strings(value, name)?),
-                "hosts" => rule.hosts = plain(self.strings(value, name)?).iter().map(|host| host.to_lowercase()).collect(),
+                "hosts" => {
+                    rule.hosts =
+                        plain(self.strings(value, name)?).iter().map(|host| host.to_lowercase()).collect()
+                }
                 "reason" => rule.reason = self.string(value, name)?,
                 "decision" => {
                     decided = true;
@@ -116,12 +145,18 @@ impl Reader<'_> {
                         "allow" => Decision::Allow,
                         "ask" => Decision::Ask,
                         "deny" => Decision::Deny,
-                        _ => return Err(self.fault(value.span().start, "decision must be allow, ask or deny")),
+                        _ => {
+                            return Err(self.fault(value.span().start, "decision must be allow, ask or deny"));
+                        }
                     };
                 }
                 "match" | "not_match" => {
                     let expected = name == "match";
-                    examples.all.extend(self.strings(value, name)?.into_iter().map(|(text, line, column)| (text, expected, line, column)));
+                    examples.all.extend(
+                        self.strings(value, name)?
+                            .into_iter()
+                            .map(|(text, line, column)| (text, expected, line, column)),
+                    );
                 }
                 other => {
                     let message = format!(
@@ -136,7 +171,9 @@ impl Reader<'_> {
             return Err(self.fault(entry.span().start, "the rule has no decision; add allow, ask or deny"));
         }
         if rule.programs.is_empty() && rule.paths.is_empty() && rule.hosts.is_empty() {
-            return Err(self.fault(entry.span().start, "the rule is about everything; add program, paths or hosts"));
+            return Err(
+                self.fault(entry.span().start, "the rule is about everything; add program, paths or hosts")
+            );
         }
         Ok((rule, examples))
     }

@@ -56,10 +56,13 @@ impl Layer {
         let fault = |source| PolicyError::Read { file: file.to_path_buf(), source };
         let bytes = match read_regular(file, MAX_BYTES) {
             Ok(bytes) => bytes,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
             Err(source) => return Err(fault(source)),
         };
-        let text = String::from_utf8(bytes).map_err(|_| fault(io::Error::new(io::ErrorKind::InvalidData, "not UTF-8")))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| fault(io::Error::new(io::ErrorKind::InvalidData, "not UTF-8")))?;
         Ok(Some(Self { owner, file: file.to_path_buf(), text }))
     }
 }
@@ -93,7 +96,11 @@ pub(crate) fn load(layers: &[Layer]) -> Result<Loaded, PolicyError> {
     for layer in layers {
         let file = file::read(&layer.file, &layer.text)?;
         let own = layer.owner == Owner::User;
-        let ignored = |what: String| Ignored { file: layer.file.clone(), what, why: "only the user's own file may loosen the policy" };
+        let ignored = |what: String| Ignored {
+            file: layer.file.clone(),
+            what,
+            why: "only the user's own file may loosen the policy",
+        };
         for (rule, examples) in file.rules {
             prove(layer, &rule, &examples)?;
             if rule.decision == Decision::Allow && !own {
@@ -104,7 +111,8 @@ pub(crate) fn load(layers: &[Layer]) -> Result<Loaded, PolicyError> {
         }
         for (name, line, column) in file.disable {
             if !rules::all().any(|rule| rule.id.0 == name) {
-                let message = format!("there is no rule `{}`; see `amplihack policy list`", name.escape_debug());
+                let message =
+                    format!("there is no rule `{}`; see `amplihack policy list`", name.escape_debug());
                 return Err(PolicyError::Value { file: layer.file.clone(), line, column, message });
             }
             if own {
@@ -129,7 +137,10 @@ fn prove(layer: &Layer, rule: &UserRule, examples: &Examples) -> Result<(), Poli
         let parsed = shell::commands(example.as_bytes(), &crate::policy::Limits::default());
         let world = ExampleWorld::default();
         let script = Script::new(&parsed, Path::new(ExampleWorld::CWD), &world, &settings);
-        let matched = script.calls.iter().any(|call| rule.matches(&Ctx { subject: Subject::Call(call), script: &script }));
+        let matched = script
+            .calls
+            .iter()
+            .any(|call| rule.matches(&Ctx { subject: Subject::Call(call), script: &script }));
         if matched != *expected {
             return Err(PolicyError::Example {
                 file: layer.file.clone(),
@@ -147,7 +158,8 @@ impl Loaded {
     /// What the user's rules say about a command, a file or an address; an allow comes first, since it lifts asks of built-in
     /// rules, not of the user's.
     pub(crate) fn verdicts(&self, ctx: &Ctx<'_>) -> Vec<Verdict> {
-        let mut found: Vec<_> = self.rules.iter().filter(|rule| rule.matches(ctx)).map(|rule| verdict(rule, ctx)).collect();
+        let mut found: Vec<_> =
+            self.rules.iter().filter(|rule| rule.matches(ctx)).map(|rule| verdict(rule, ctx)).collect();
         found.sort_by_key(|verdict| verdict.decision);
         found
     }
@@ -155,7 +167,9 @@ impl Loaded {
     /// Whether a rule names a command's program in so many words: then it is known.
     pub(crate) fn names(&self, ctx: &Ctx<'_>) -> bool {
         match &ctx.subject {
-            Subject::Call(call) => self.rules.iter().any(|rule| rule.names_program(call) && rule.decision == Decision::Allow && rule.matches(ctx)),
+            Subject::Call(call) => self.rules.iter().any(|rule| {
+                rule.names_program(call) && rule.decision == Decision::Allow && rule.matches(ctx)
+            }),
             _ => false,
         }
     }
@@ -163,12 +177,19 @@ impl Loaded {
     /// The rule that allows a script's first command.
     pub(crate) fn allow_of(&self, script: &Script<'_>) -> Option<RuleId> {
         let ctx = Ctx { subject: Subject::Call(script.calls.first()?), script };
-        self.rules.iter().find(|rule| rule.decision == Decision::Allow && rule.matches(&ctx)).map(|rule| rule.id.clone())
+        self.rules
+            .iter()
+            .find(|rule| rule.decision == Decision::Allow && rule.matches(&ctx))
+            .map(|rule| rule.id.clone())
     }
 }
 
 fn verdict(rule: &UserRule, ctx: &Ctx<'_>) -> Verdict {
-    let reason = if rule.reason.is_empty() { format!("the user's rule {} says so", rule.id) } else { rule.reason.clone() };
+    let reason = if rule.reason.is_empty() {
+        format!("the user's rule {} says so", rule.id)
+    } else {
+        rule.reason.clone()
+    };
     let spans = match &ctx.subject {
         Subject::Call(call) => vec![call.span()],
         _ => Vec::new(),

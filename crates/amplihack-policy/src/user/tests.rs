@@ -70,7 +70,9 @@ fn an_allow_lifts_an_ask_and_never_a_deny() {
 
 #[test]
 fn the_users_own_ask_stands_beside_an_allow() {
-    let policy = user("[[rule]]\nprogram = 'ls'\ndecision = 'allow'\n[[rule]]\nprogram = 'ls'\nargs = ['-R']\ndecision = 'ask'\n");
+    let policy = user(
+        "[[rule]]\nprogram = 'ls'\ndecision = 'allow'\n[[rule]]\nprogram = 'ls'\nargs = ['-R']\ndecision = 'ask'\n",
+    );
     assert_eq!(judge(&policy, "ls").decision, Decision::Allow);
     assert_eq!(judge(&policy, "ls -R").decision, Decision::Ask);
 }
@@ -91,7 +93,8 @@ fn only_the_user_may_loosen() {
 #[test]
 fn branches_are_replaced_by_the_user_and_added_by_a_repository() {
     let commit = |policy: &Policy, branch: &'static str| {
-        let example = rules::Example { kind: rules::ExampleKind::Shell, text: "git commit -m x", branch, dirty: false };
+        let example =
+            rules::Example { kind: rules::ExampleKind::Shell, text: "git commit -m x", branch, dirty: false };
         example.with_event(|event| policy.judge(event, &example.world(), &Limits::default()).decision)
     };
     let own = user("protected_branches = ['release/*']");
@@ -107,11 +110,26 @@ fn faults_are_named_with_file_line_and_column() {
         ("\nrulez = 1", "policy.toml:2:1: unknown key `rulez`; known are rule, disable, protected_branches"),
         ("rule = 1", "policy.toml:1:8: rule must be a list: write [[rule]]"),
         ("[[rule]]\nprogram = 'x'", "policy.toml:1:1: the rule has no decision; add allow, ask or deny"),
-        ("[[rule]]\ndecision = 'deny'", "policy.toml:1:1: the rule is about everything; add program, paths or hosts"),
-        ("[[rule]]\nprogram = 'x'\ndecision = 'maybe'", "policy.toml:3:12: decision must be allow, ask or deny"),
-        ("[[rule]]\nprogram = 3\ndecision = 'ask'", "policy.toml:2:11: program must be text that is not empty"),
-        ("[[rule]]\nprogram = 'x'\ndecision = 'ask'\npath = 'y'", "policy.toml:4:1: unknown key `path` in a rule; "),
-        ("disable = ['guards/nothing']", "policy.toml:1:12: there is no rule `guards/nothing`; see `amplihack policy list`"),
+        (
+            "[[rule]]\ndecision = 'deny'",
+            "policy.toml:1:1: the rule is about everything; add program, paths or hosts",
+        ),
+        (
+            "[[rule]]\nprogram = 'x'\ndecision = 'maybe'",
+            "policy.toml:3:12: decision must be allow, ask or deny",
+        ),
+        (
+            "[[rule]]\nprogram = 3\ndecision = 'ask'",
+            "policy.toml:2:11: program must be text that is not empty",
+        ),
+        (
+            "[[rule]]\nprogram = 'x'\ndecision = 'ask'\npath = 'y'",
+            "policy.toml:4:1: unknown key `path` in a rule; ",
+        ),
+        (
+            "disable = ['guards/nothing']",
+            "policy.toml:1:12: there is no rule `guards/nothing`; see `amplihack policy list`",
+        ),
         (
             "[[rule]]\nprogram = 'x'\ndecision = 'ask'\nmatch = ['y']",
             "policy.toml:4:10: the rule does not match its example `y`; correct the rule or the example",
