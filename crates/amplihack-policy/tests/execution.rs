@@ -1,6 +1,8 @@
 //! The oracle: scripts run under real bash, where every program is a stand-in that only writes down how it was started.
 //! Whatever was started must be among the commands that the policy reads from the script.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail loudly, too")]
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

@@ -31,10 +31,10 @@ pub(super) fn unescape(text: &str) -> String {
                 // `\0nnn` of echo and `\nnn` of the others.
                 let most = if code == b'0' { 4 } else { 3 };
                 let value = digits(src, &mut at, 8, most, Some(code));
-                if value & 0xff == 0 {
-                    break;
+                match (value & 0xff) as u8 {
+                    0 => break,
+                    byte => out.push(byte),
                 }
-                out.push((value & 0xff) as u8);
             }
             b'x' | b'u' | b'U' => {
                 let most = match code {

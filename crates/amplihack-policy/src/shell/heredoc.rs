@@ -157,8 +157,7 @@ impl Cleaner<'_> {
             }
             let start = at;
             let mut body = Vec::new();
-            loop {
-                let Some((line, next)) = self.line(at, &pending) else { break };
+            while let Some((line, next)) = self.line(at, &pending) {
                 if line == pending.delimiter {
                     at = next;
                     break;

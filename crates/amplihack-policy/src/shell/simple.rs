@@ -178,7 +178,7 @@ impl Reader<'_> {
                 span,
             };
             let before = inner.cds.len();
-            let one = self.command(command, &mut inner);
+            let one = self.command(&command, &mut inner);
             shell.cds.extend(inner.cds.iter().skip(before).cloned());
             flow.commands.extend(one.commands);
             flow.output = one.output;
@@ -327,7 +327,7 @@ impl Reader<'_> {
     }
 
     /// A command with its words known as far as they can be: noted, its effects taken, what it starts followed.
-    pub(super) fn command(&mut self, command: Command, shell: &mut Shell) -> Flow {
+    pub(super) fn command(&mut self, command: &Command, shell: &mut Shell) -> Flow {
         let span = command.span;
         if self.out.commands.len() >= self.limits.commands {
             if !self.out.undecided.iter().any(|undecided| undecided.why.starts_with("more than")) {
@@ -337,15 +337,11 @@ impl Reader<'_> {
         }
         let words: Vec<String> = command.words.iter().map(render).collect();
         let key = (span.start, words.clone(), command.via.clone());
-        let index = match self.known.get(&key) {
-            Some(index) => *index,
-            None => {
-                let index = self.out.commands.len();
-                self.out.commands.push(tidy(command.clone()));
-                self.known.insert(key, index);
-                index
-            }
-        };
+        let next = self.out.commands.len();
+        let index = *self.known.entry(key).or_insert(next);
+        if index == next {
+            self.out.commands.push(tidy(command.clone()));
+        }
         let mut flow = Flow { commands: vec![index], output: None };
         let Some(first) = command.words.first() else {
             flow.output = Some(String::new());
@@ -353,7 +349,7 @@ impl Reader<'_> {
         };
         self.judge_program(first, shell);
         let Some(program) = command.program() else { return flow };
-        self.effects(&program, &command, shell);
+        self.effects(&program, command, shell);
         if EVALUATING.contains(&program.as_str()) {
             for text in &words[1..] {
                 self.subscripts(text, span, shell);
@@ -372,12 +368,12 @@ impl Reader<'_> {
         if program == "tee" {
             flow.output.clone_from(&shell.input);
         }
-        for start in self.forwarded(&program, &command).into_iter().chain(unwrap(
+        for start in self.forwarded(&program, command).into_iter().chain(unwrap(
             &program,
             &command.words,
             shell.input.as_deref(),
         )) {
-            let more = self.start(start, &command, &mut inner);
+            let more = self.start(start, command, &mut inner);
             flow.commands.extend(more.commands);
             if flow.output.is_none() {
                 flow.output = more.output;
@@ -406,7 +402,7 @@ impl Reader<'_> {
                     via: inner.via.clone(),
                     span,
                 };
-                self.command(command, &mut shell)
+                self.command(&command, &mut shell)
             }
             Inner::Script { text, positional } => {
                 let mut shell = Shell { fed: None, input: None, ..inner.clone() };

@@ -230,7 +230,7 @@ impl<'a> Walk<'a> {
                 match child.kind() {
                     "variable_assignment" if words.is_empty() => simple.assignments.push(self.raw(child)),
                     kind if kind.ends_with("_redirect") => {
-                        more.extend(self.redirect(child, &mut simple.redirects))
+                        more.extend(self.redirect(child, &mut simple.redirects));
                     }
                     "comment" => {}
                     _ => words.push(child),

@@ -343,7 +343,7 @@ fn xargs(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
     let unknown = Word { pieces: vec![Piece::Dynamic("$(xargs)".to_owned())], span };
     match (mark, input) {
         (None, Some(input)) => {
-            words.extend(input.split_whitespace().take(256).map(|text| Word::plain(text, span)))
+            words.extend(input.split_whitespace().take(256).map(|text| Word::plain(text, span)));
         }
         (None, None) => words.push(unknown),
         (Some(mark), input) => {
@@ -351,7 +351,7 @@ fn xargs(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
             for word in &mut words {
                 match (word.literal(), value) {
                     (Some(text), Some(value)) if text.contains(&mark) => {
-                        *word = Word::plain(text.replace(&mark, value), word.span)
+                        *word = Word::plain(text.replace(&mark, value), word.span);
                     }
                     (Some(text), None) if text == mark => *word = unknown.clone(),
                     _ => {}

@@ -137,7 +137,7 @@ fn fields(
     for part in parts {
         match part {
             Part::Text { text, quoted } => {
-                pieces.push(Piece::Literal { text: text.clone(), quoted: *quoted })
+                pieces.push(Piece::Literal { text: text.clone(), quoted: *quoted });
             }
             Part::Dynamic { source, .. } => pieces.push(Piece::Dynamic(source.clone())),
             Part::Variable { name, quoted } => match environment.get(name) {

@@ -165,11 +165,11 @@ impl Reader<'_> {
             Some(b'{') => self.braces(at, quoted),
             Some(byte) if byte.is_ascii_alphabetic() || *byte == b'_' => {
                 let end = at + 1 + name_len(&src[at + 1..]);
-                self.variable(&self.src[at + 1..end].to_owned(), quoted);
+                self.variable(&self.src[at + 1..end], quoted);
                 end
             }
             Some(b'0'..=b'9' | b'@' | b'*') => {
-                self.variable(&self.src[at + 1..at + 2].to_owned(), quoted);
+                self.variable(&self.src[at + 1..at + 2], quoted);
                 at + 2
             }
             Some(b'?' | b'#' | b'$' | b'!' | b'-') => {
@@ -259,7 +259,7 @@ impl Reader<'_> {
         };
         let whole = name > 0 && matches!(&inner[name..], "" | "[@]" | "[*]");
         if whole {
-            self.variable(&inner.to_owned(), quoted);
+            self.variable(inner, quoted);
             return end;
         }
         if inner.ends_with("@P") {
