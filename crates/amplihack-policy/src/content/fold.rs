@@ -70,6 +70,12 @@ const ALIKE: &[(char, u8)] = &[
 /// character that stands for several keeps the first.
 pub(super) fn fold(c: char) -> Folded {
     let code = u32::from(c);
+    // Most of what is not ASCII needs no look-up: the everyday letters of Russian and Chinese.
+    match code {
+        0x4e00..=0x9fff => return Folded::Dense(c),
+        0x430..=0x438 | 0x43a..=0x44f => return Folded::Letter { plain: c, alike: alike(c) },
+        _ => {}
+    }
     if invisible(code) {
         return Folded::Gone;
     }
@@ -121,8 +127,11 @@ fn letter(c: char) -> Folded {
         return Folded::Other(c);
     }
     let plain = c.to_lowercase().next().unwrap_or(c);
-    let alike = ALIKE.binary_search_by_key(&plain, |&(from, _)| from).ok().map(|at| ALIKE[at].1);
-    Folded::Letter { plain, alike }
+    Folded::Letter { plain, alike: alike(plain) }
+}
+
+fn alike(c: char) -> Option<u8> {
+    ALIKE.binary_search_by_key(&c, |&(from, _)| from).ok().map(|at| ALIKE[at].1)
 }
 
 /// Accents on Latin, Greek and Cyrillic letters, Arabic vowel signs.

@@ -2,8 +2,8 @@
 
 use super::fold::{Folded, fold};
 use super::words::{
-    COLON, DAN, DENSE, DENSE_FIRST, ENDS, HIDDEN, INSTR, MARK, PHRASES, PREV, SECRET, SEED, Set, TO_WHERE,
-    TOKEN_MARK, known, step,
+    COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PHRASES, PREV, SECRET, SEED, Set, TO_WHERE, TOKEN_MARK,
+    known, may_begin_dense, step,
 };
 use crate::decision::Span;
 
@@ -226,18 +226,11 @@ impl Lexer<'_> {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             if byte < 128 {
-                let folded = FOLD[usize::from(byte)];
-                if folded != 0 {
-                    if self.current.is_empty() {
-                        self.current.start = at;
-                    }
-                    self.current.digits |= byte.is_ascii_digit();
-                    self.current.lower |= byte.is_ascii_lowercase();
-                    self.current.push(folded);
-                    if self.current.alike_len > 0 {
-                        self.current.push_alike(folded);
-                    }
-                } else if !(byte == b'\'' && self.contracts(at + 1)) {
+                if FOLD[usize::from(byte)] != 0 {
+                    at = self.letters(at);
+                    continue;
+                }
+                if !(byte == b'\'' && self.contracts(at + 1)) {
                     self.word_ends(at);
                     self.separator(byte, at);
                 }
@@ -252,6 +245,29 @@ impl Lexer<'_> {
         self.word_ends(bytes.len());
         self.flush_single();
         self.mark_last(ENDS, 0);
+    }
+
+    /// Reads the ASCII letters from `at` on, and returns where they end.
+    fn letters(&mut self, at: usize) -> usize {
+        let word = &mut self.current;
+        if word.is_empty() {
+            word.start = at;
+        }
+        let mut end = at;
+        while let Some(&byte) = self.text.as_bytes().get(end) {
+            let folded = if byte < 128 { FOLD[usize::from(byte)] } else { 0 };
+            if folded == 0 {
+                break;
+            }
+            word.digits |= byte.is_ascii_digit();
+            word.lower |= byte.is_ascii_lowercase();
+            word.push(folded);
+            if word.alike_len > 0 {
+                word.push_alike(folded);
+            }
+            end += 1;
+        }
+        end
     }
 
     fn character(&mut self, c: char, at: usize) {
@@ -277,7 +293,7 @@ impl Lexer<'_> {
                 self.word_ends(at);
                 self.blank_line = false;
                 self.words += 1;
-                if DENSE_FIRST >> (u32::from(c) & 0x3f) & 1 == 1 {
+                if may_begin_dense(c) {
                     self.dense(at);
                 }
             }
@@ -318,15 +334,15 @@ impl Lexer<'_> {
         }
         self.words += 1;
         self.blank_line = false;
-        let word = self.current;
-        if word.len == 1 && !word.long {
-            self.single_letter(word.plain[0], word.start, end);
+        let (start, len, lower) = (self.current.start, self.current.len, self.current.lower);
+        if len == 1 {
+            self.single_letter(self.current.plain[0], start, end);
         } else if !self.single.letters.is_empty() {
             self.flush_single();
         }
-        if let Some((text, set)) = word.find() {
-            let span = Span { start: word.start, end };
-            self.push(text, self.refine(text, set, span, word.lower), span);
+        if let Some((text, set)) = self.current.find() {
+            let span = Span { start, end };
+            self.push(text, self.refine(text, set, span, lower), span);
         }
         self.current.clear();
     }

@@ -49,9 +49,10 @@ pub(super) fn beacons(text: &str) -> Vec<Span> {
         if bytes.get(at) != Some(&b'[') {
             continue;
         }
-        // Bounded, so that many openings cost no more than a few.
+        // Another image or a line's end in it: it is none. Bounded, so that many openings cost no more than a few.
         let window = &bytes[open..bytes.len().min(open + 1024)];
-        let Some(link) = window.windows(2).take(200).position(|two| two == b"](") else { continue };
+        let text = window.iter().skip(1).take(200).take_while(|byte| !matches!(byte, b'!' | b'\n')).count();
+        let Some(link) = window[..=text].windows(2).position(|two| two == b"](") else { continue };
         let address = &window[link + 2..];
         let Some(close) = address.iter().position(|byte| matches!(byte, b')' | b'\n')) else { continue };
         if address[close] == b')' && waits(&address[..close]) {

@@ -20,881 +20,190 @@ classes! {
 }
 
 /// Classes with their words, folded as [`super::fold`] does. A word may be in several.
-const GROUPS: &[(Set, &[&str])] = &[
+const GROUPS: &[(Set, &str)] = &[
     (
         IGNORE,
-        &[
-            "ignore",
-            "disregard",
-            "forget",
-            "ignoring",
-            "disregarding",
-            "forgetting",
-            "neglect",
-            // de, nl
-            "ignoriere",
-            "ignorieren",
-            "ignoriert",
-            "vergiss",
-            "vergesse",
-            "vergessen",
-            "missachte",
-            "missachten",
-            "negeer",
-            "vergeet",
-            // fr
-            "ignorez",
-            "ignorer",
-            "oublie",
-            "oubliez",
-            "oublier",
-            // es, pt, it
-            "ignora",
-            "ignorar",
-            "ignoren",
-            "olvida",
-            "olvide",
-            "olvidar",
-            "omite",
-            "esqueca",
-            "esquece",
-            "esquecer",
-            "desconsidere",
-            "desconsidera",
-            "ignori",
-            "ignorate",
-            "ignorare",
-            "dimentica",
-            "dimenticate",
-            "dimenticare",
-            "trascura",
-            // pl
-            "zignoruj",
-            "ignoruj",
-            "zapomnij",
-            // ru
-            "игнорируи",
-            "игнорируите",
-            "проигнорируи",
-            "проигнорируите",
-            "забудь",
-            "забудьте",
-            // ar, hi
-            "تجاهل",
-            "انس",
-            "انسى",
-            "अनदेखा",
-            "भूल",
-            "नजरअंदाज",
-        ],
+        "ignore disregard forget ignoring disregarding forgetting neglect ignoriere ignorieren \
+         ignoriert vergiss vergesse vergessen missachte missachten negeer vergeet ignorez ignorer \
+         oublie oubliez oublier ignora ignorar ignoren olvida olvide olvidar omite esqueca esquece \
+         esquecer desconsidere desconsidera ignori ignorate ignorare dimentica dimenticate \
+         dimenticare trascura zignoruj ignoruj zapomnij игнорируи игнорируите проигнорируи \
+         проигнорируите забудь забудьте تجاهل انس انسى अनदेखा भूल नजरअंदाज",
     ),
     (
         BYPASS,
-        &[
-            "bypass",
-            "override",
-            "overrule",
-            "discard",
-            "dismiss",
-            "skip",
-            "abandon",
-            "overwrite",
-            "supersede",
-            "supersedes",
-            "violate",
-            "circumvent",
-        ],
+        "bypass override overrule discard dismiss skip abandon overwrite supersede supersedes \
+         violate circumvent",
     ),
     (
         PREV,
-        &[
-            "previous",
-            "prior",
-            "above",
-            "earlier",
-            "preceding",
-            "foregoing",
-            "former",
-            "before",
-            "previously",
-            "initial",
-            "original",
-            "existing",
-            "vorherigen",
-            "vorherige",
-            "bisherigen",
-            "bisherige",
-            "fruheren",
-            "obigen",
-            "obige",
-            "oben",
-            "vorigen",
-            "vorangegangenen",
-            "vorige",
-            "eerdere",
-            "voorgaande",
-            "bovenstaande",
-            "precedentes",
-            "precedente",
-            "precedent",
-            "precede",
-            "anterieures",
-            "dessus",
-            "anteriores",
-            "anterior",
-            "previas",
-            "previos",
-            "arriba",
-            "acima",
-            "antes",
-            "precedenti",
-            "sopra",
-            "poprzednie",
-            "wczesniejsze",
-            "powyzsze",
-            "предыдущие",
-            "предыдущих",
-            "прежние",
-            "прошлые",
-            "выше",
-            "ранее",
-            "السابقة",
-            "سبق",
-            "पिछले",
-            "पिछली",
-            "पूर्व",
-            "ऊपर",
-        ],
+        "previous prior above earlier preceding foregoing former before previously initial \
+         original existing vorherigen vorherige bisherigen bisherige fruheren obigen obige oben \
+         vorigen vorangegangenen vorige eerdere voorgaande bovenstaande precedentes precedente \
+         precedent precede anterieures dessus anteriores anterior previas previos arriba acima \
+         antes precedenti sopra poprzednie wczesniejsze powyzsze предыдущие предыдущих прежние \
+         прошлые выше ранее السابقة سبق पिछले पिछली पूर्व ऊपर",
     ),
     (
         ALL,
-        &[
-            "all",
-            "any",
-            "every",
-            "entire",
-            "whole",
-            "alle",
-            "allen",
-            "samtliche",
-            "toutes",
-            "tous",
-            "tout",
-            "todas",
-            "todos",
-            "toda",
-            "todo",
-            "tutte",
-            "tutti",
-            "wszystkie",
-            "все",
-            "всех",
-            "كل",
-            "جميع",
-            "सभी",
-        ],
+        "all any every entire whole alle allen samtliche toutes tous tout todas todos toda todo \
+         tutte tutti wszystkie все всех كل جميع सभी",
     ),
-    (EVERYTHING, &["everything", "anything", "alles", "tudo", "tutto", "todo", "tout", "все", "सब"]),
+    (EVERYTHING, "everything anything alles tudo tutto todo tout все सब"),
     (
         YOUR,
-        &[
-            "your",
-            "deine",
-            "deinen",
-            "deiner",
-            "dein",
-            "ihre",
-            "ton",
-            "tes",
-            "votre",
-            "vos",
-            "tu",
-            "tus",
-            "seu",
-            "seus",
-            "suas",
-            "sua",
-            "teu",
-            "teus",
-            "tuoi",
-            "tuo",
-            "tue",
-            "jouw",
-            "uw",
-            "свои",
-            "своих",
-            "твои",
-            "अपना",
-            "अपने",
-            "الخاص",
-        ],
+        "your deine deinen deiner dein ihre ton tes votre vos tu tus seu seus suas sua teu teus \
+         tuoi tuo tue jouw uw свои своих твои अपना अपने الخاص",
     ),
     (
         INSTR,
-        &[
-            "instruction",
-            "instructions",
-            "directive",
-            "directives",
-            "programming",
-            "anweisung",
-            "anweisungen",
-            "instruktionen",
-            "vorgaben",
-            "systemanweisungen",
-            "instructies",
-            "aanwijzingen",
-            "opdrachten",
-            "consignes",
-            "instrucciones",
-            "instruccion",
-            "indicaciones",
-            "instrucoes",
-            "instrucao",
-            "istruzioni",
-            "istruzione",
-            "instrukcje",
-            "polecenia",
-            "инструкции",
-            "инструкции",
-            "инструкциям",
-            "указания",
-            "команды",
-            "التعليمات",
-            "تعليمات",
-            "الاوامر",
-            "निर्देशों",
-            "निर्देश",
-        ],
+        "instruction instructions directive directives programming anweisung anweisungen \
+         instruktionen vorgaben systemanweisungen instructies aanwijzingen opdrachten consignes \
+         instrucciones instruccion indicaciones instrucoes instrucao istruzioni istruzione \
+         instrukcje polecenia инструкции инструкциям указания команды التعليمات تعليمات الاوامر \
+         निर्देशों निर्देश",
     ),
-    (PROMPT, &["prompt", "prompts", "systemprompt", "промпт", "موجه", "प्रॉम्प्ट"]),
+    (PROMPT, "prompt prompts systemprompt промпт موجه प्रॉम्प्ट"),
     (
         RULES,
-        &[
-            "rules",
-            "rule",
-            "guideline",
-            "guidelines",
-            "policy",
-            "policies",
-            "guardrail",
-            "guardrails",
-            "safeguards",
-            "protocols",
-            "protocol",
-            "constraints",
-            "restrictions",
-            "limitations",
-            "orders",
-            "commands",
-            "messages",
-            "training",
-            "regeln",
-            "richtlinien",
-            "regels",
-            "richtlijnen",
-            "regles",
-            "reglas",
-            "normas",
-            "regras",
-            "regole",
-            "правила",
-            "правил",
-            "القواعد",
-            "नियमों",
-        ],
+        "rules rule guideline guidelines policy policies guardrail guardrails safeguards protocols \
+         protocol constraints restrictions limitations orders commands messages training regeln \
+         richtlinien regels richtlijnen regles reglas normas regras regole правила правил القواعد \
+         नियमों",
     ),
     (
         NEW,
-        &[
-            "new",
-            "updated",
-            "real",
-            "actual",
-            "true",
-            "neue",
-            "neuen",
-            "nouvelles",
-            "nouvelle",
-            "nuevas",
-            "nueva",
-            "novas",
-            "nova",
-            "nuove",
-            "nuova",
-            "nieuwe",
-            "новые",
-            "следующие",
-            "following",
-        ],
+        "new updated real actual true neue neuen nouvelles nouvelle nuevas nueva novas nova nuove \
+         nuova nieuwe новые следующие following",
     ),
-    (
-        TASK,
-        &["task", "goal", "objective", "mission", "purpose", "role", "identity", "job", "aufgabe", "ziel"],
-    ),
-    (IS, &["is", "are", "ist", "sind", "est", "sont", "es", "son", "sao", "sono"]),
+    (TASK, "task goal objective mission purpose role identity job aufgabe ziel"),
+    (IS, "is are ist sind est sont es son sao sono"),
     (
         YOU,
-        &[
-            "you",
-            "du",
-            "dich",
-            "dir",
-            "vous",
-            "te",
-            "usted",
-            "voce",
-            "ti",
-            "eres",
-            "sei",
-            "hast",
-            "bist",
-            "tienes",
-            "tem",
-            "jij",
-            "je",
-            "ты",
-            "тебя",
-            "вы",
-            "انت",
-            "ليس",
-            "तुम",
-            "तुम्हें",
-        ],
+        "you du dich dir vous te usted voce ti eres sei hast bist tienes tem jij je ты тебя вы انت \
+         ليس तुम तुम्हें",
     ),
-    (MUST, &["must", "shall", "musst", "dois", "debes", "deve", "devi", "должен"]),
-    (HAVE, &["have", "had", "having", "has", "are", "be", "being", "am"]),
+    (MUST, "must shall musst dois debes deve devi должен"),
+    (HAVE, "have had having has are be being am"),
     (
         NO,
-        &[
-            "no",
-            "without",
-            "zero",
-            "none",
-            "free",
-            "nolonger",
-            "keine",
-            "keinen",
-            "kein",
-            "ohne",
-            "geen",
-            "zonder",
-            "sans",
-            "aucune",
-            "aucun",
-            "sin",
-            "ninguna",
-            "ningun",
-            "sem",
-            "nenhuma",
-            "nenhum",
-            "senza",
-            "nessuna",
-            "alcuna",
-            "bez",
-            "без",
-            "нет",
-            "никаких",
-            "بلا",
-            "دون",
-            "बिना",
-            "नहीं",
-        ],
+        "no without zero none free nolonger keine keinen kein ohne geen zonder sans aucune aucun \
+         sin ninguna ningun sem nenhuma nenhum senza nessuna alcuna bez без нет никаких بلا دون \
+         बिना नहीं",
     ),
     (
         RESTRICT,
-        &[
-            "restrictions",
-            "restriction",
-            "guidelines",
-            "censorship",
-            "limitations",
-            "ethics",
-            "morals",
-            "guardrails",
-            "einschrankungen",
-            "beschrankungen",
-            "einschraenkungen",
-            "richtlinien",
-            "beperkingen",
-            "limites",
-            "restricciones",
-            "limitaciones",
-            "restricoes",
-            "restrizioni",
-            "limitazioni",
-            "ograniczen",
-            "ограничении",
-            "قيود",
-            "प्रतिबंध",
-        ],
+        "restrictions restriction guidelines censorship limitations ethics morals guardrails \
+         einschrankungen beschrankungen einschraenkungen richtlinien beperkingen limites \
+         restricciones limitaciones restricoes restrizioni limitazioni ograniczen ограничении قيود \
+         प्रतिबंध",
     ),
     (
         FILTER,
-        &[
-            "rules",
-            "filter",
-            "filters",
-            "limits",
-            "constraints",
-            "boundaries",
-            "censor",
-            "rule",
-            "regeln",
-            "regles",
-            "reglas",
-            "regole",
-            "regras",
-            "filtro",
-            "filtre",
-        ],
+        "rules filter filters limits constraints boundaries censor rule regeln regles reglas \
+         regole regras filtro filtre",
     ),
-    (SAFETY, &["safety", "ethical", "moral", "ethics", "alignment", "sicherheitsrichtlinien"]),
-    (MODE, &["mode", "modus", "modo", "modalita"]),
+    (SAFETY, "safety ethical moral ethics alignment sicherheitsrichtlinien"),
+    (MODE, "mode modus modo modalita"),
     (
         DEV,
-        &[
-            "developer",
-            "dev",
-            "debug",
-            "god",
-            "sudo",
-            "root",
-            "admin",
-            "maintenance",
-            "desarrollador",
-            "desarrollo",
-            "developpeur",
-            "desenvolvedor",
-            "sviluppatore",
-            "разработчика",
-        ],
+        "developer dev debug god sudo root admin maintenance desarrollador desarrollo developpeur \
+         desenvolvedor sviluppatore разработчика",
     ),
-    (DEVMODE, &["entwicklermodus"]),
-    (PRETEND, &["pretend", "roleplay", "impersonate"]),
+    (DEVMODE, "entwicklermodus"),
+    (PRETEND, "pretend roleplay impersonate"),
     (
         AI,
-        &[
-            "ai",
-            "llm",
-            "llms",
-            "assistant",
-            "assistants",
-            "agent",
-            "agents",
-            "chatbot",
-            "bot",
-            "model",
-            "models",
-            "gpt",
-            "chatgpt",
-            "claude",
-            "copilot",
-            "codex",
-            "ki",
-            "ia",
-            "asistente",
-            "assistente",
-            "assistent",
-            "version",
-        ],
+        "ai llm llms assistant assistants agent agents chatbot bot model models gpt chatgpt claude \
+         copilot codex ki ia asistente assistente assistent version",
     ),
     (
         ANSWER,
-        &[
-            "answer",
-            "respond",
-            "reply",
-            "comply",
-            "proceed",
-            "responda",
-            "responde",
-            "rispondi",
-            "reponds",
-            "antworte",
-            "beantworte",
-        ],
+        "answer respond reply comply proceed responda responde rispondi reponds antworte \
+         beantworte antworten rispondere repondre responder",
     ),
     (
         UNRESTRICTED,
-        &[
-            "unrestricted",
-            "uncensored",
-            "unfiltered",
-            "jailbroken",
-            "unbound",
-            "unlimited",
-            "amoral",
-            "jailbreak",
-            "uneingeschrankt",
-            "unzensiert",
-        ],
+        "unrestricted uncensored unfiltered jailbroken unbound unlimited amoral jailbreak \
+         uneingeschrankt unzensiert",
     ),
-    (DAN, &["dan", "aim", "stan", "dude"]),
-    (DISABLE, &["disable", "remove", "deactivate", "lift", "suspend", "deaktiviere"]),
-    (OFF, &["disabled", "off", "lifted", "removed", "suspended", "bypassed", "deactivated"]),
-    (
-        NOW,
-        &[
-            "now",
-            "jetzt",
-            "nun",
-            "maintenant",
-            "desormais",
-            "ahora",
-            "agora",
-            "ora",
-            "adesso",
-            "теперь",
-            "отныне",
-            "الان",
-            "अब",
-            "nu",
-            "ab",
-        ],
-    ),
+    (DAN, "dan aim stan dude"),
+    (DISABLE, "disable remove deactivate lift suspend deaktiviere"),
+    (OFF, "disabled off lifted removed suspended bypassed deactivated"),
+    (NOW, "now jetzt nun maintenant desormais ahora agora ora adesso теперь отныне الان अब nu ab"),
     (
         SEND,
-        &[
-            "send",
-            "post",
-            "upload",
-            "forward",
-            "email",
-            "exfiltrate",
-            "transmit",
-            "leak",
-            "submit",
-            "mail",
-            "envoie",
-            "envoyer",
-            "sende",
-            "schicke",
-            "envia",
-            "invia",
-        ],
+        "send post upload forward email exfiltrate transmit leak submit envoie envoyer sende \
+         schicke envia invia",
     ),
     (
         SECRET,
-        &[
-            "password",
-            "passwords",
-            "credential",
-            "credentials",
-            "secrets",
-            "tokens",
-            "id_rsa",
-            "apikey",
-            "apikeys",
-            "cookies",
-            "api_key",
-            "api_keys",
-            "env_vars",
-            "passphrase",
-            "passwd",
-            "kubeconfig",
-            "donnees",
-            "secret_key",
-            "access_token",
-        ],
+        "password passwords credential credentials secrets tokens id_rsa apikey apikeys cookies \
+         api_key api_keys env_vars passphrase passwd kubeconfig donnees secret_key access_token",
     ),
-    (TO_WHERE, &["attacker", "webhook", "pastebin", "address", "externally", "inbox"]),
+    (TO_WHERE, "attacker webhook pastebin externally inbox"),
     (
         REVEAL,
-        &[
-            "reveal",
-            "print",
-            "show",
-            "repeat",
-            "output",
-            "display",
-            "tell",
-            "leak",
-            "dump",
-            "disclose",
-            "expose",
-            "recite",
-            "zeige",
-            "zeig",
-            "verrate",
-            "gib",
-            "revele",
-            "revelez",
-            "affiche",
-            "montre",
-            "muestra",
-            "revela",
-            "mostra",
-            "rivela",
-            "mostre",
-            "revele",
-            "toon",
-            "покажи",
-            "раскрои",
-            "اعرض",
-            "दिखाओ",
-        ],
+        "reveal print show repeat output display tell leak dump disclose expose recite zeige zeig \
+         verrate gib revele revelez affiche montre muestra revela mostra rivela mostre toon покажи \
+         раскрои اعرض दिखाओ printing revealing showing",
     ),
     (
         SYSTEM,
-        &[
-            "system",
-            "systeme",
-            "sistema",
-            "hidden",
-            "initial",
-            "secret",
-            "internal",
-            "verbatim",
-            "exact",
-            "системныи",
-            "النظام",
-            "सिस्टम",
-            "wortwortlich",
-        ],
+        "system systeme sistema hidden initial secret internal verbatim exact системныи النظام \
+         सिस्टम wortwortlich",
     ),
-    (RUN, &["run", "execute", "invoke", "launch", "paste"]),
-    (
-        COMMAND,
-        &["command", "commands", "script", "shell", "terminal", "code", "bash", "curl", "wget", "powershell"],
-    ),
+    (RUN, "run execute invoke launch paste"),
+    (COMMAND, "command commands script shell terminal code bash curl wget powershell"),
     (
         META,
-        &[
-            "attacker",
-            "attackers",
-            "adversary",
-            "adversaries",
-            "attack",
-            "attacks",
-            "injection",
-            "injections",
-            "jailbreaks",
-            "malicious",
-            "untrusted",
-            "payload",
-            "payloads",
-            "example",
-            "examples",
-            "phrase",
-            "phrases",
-            "pattern",
-            "patterns",
-            "detect",
-            "detects",
-            "detected",
-            "detecting",
-            "detection",
-            "detector",
-            "block",
-            "blocks",
-            "blocked",
-            "blocking",
-            "deny",
-            "denies",
-            "denied",
-            "reject",
-            "rejects",
-            "rejected",
-            "scanner",
-            "scanners",
-            "fixture",
-            "sample",
-            "samples",
-            "saying",
-            "says",
-            "contains",
-            "containing",
-            "eg",
-            "vulnerable",
-            "mitigation",
-            "mitigations",
-            "assert",
-            "asserts",
-            "asserteq",
-            "testcase",
-        ],
+        "attacker attackers adversary adversaries attack attacks injection injections jailbreaks \
+         malicious untrusted payload payloads example examples phrase phrases pattern patterns \
+         detect detects detected detecting detection detector block blocks blocked blocking deny \
+         denies denied reject rejects rejected scanner scanners fixture sample samples saying says \
+         contains containing eg vulnerable mitigation mitigations assert asserts asserteq testcase",
     ),
     (
         NEG,
-        &[
-            "not", "never", "dont", "doesnt", "cannot", "cant", "wont", "shouldnt", "mustnt", "didnt",
-            "isnt", "nicht", "niemals", "nunca", "jamais", "non", "не",
-        ],
+        "not never dont doesnt cannot cant wont shouldnt mustnt didnt isnt nicht niemals nunca \
+         jamais non не",
     ),
-    (
-        APPEND,
-        &[
-            "append", "include", "add", "insert", "prepend", "begin", "start", "reply", "respond", "repeat",
-            "write",
-        ],
-    ),
-    (TOKEN, &["token", "canary", "verbatim", "exact", "code", "phrase", "password"]),
-    (
-        REPLY,
-        &[
-            "reply",
-            "replies",
-            "response",
-            "responses",
-            "summary",
-            "summaries",
-            "answer",
-            "answers",
-            "review",
-            "conversation",
-        ],
-    ),
-    (
-        TOLD,
-        &[
-            "told",
-            "said",
-            "discussed",
-            "instructed",
-            "given",
-            "learned",
-            "know",
-            "besprochen",
-            "gesagt",
-            "said",
-        ],
-    ),
-    (COMPLY, &["follow", "comply", "obey", "grant", "fulfill", "fulfil", "befolge", "befolgst"]),
-    (REQUEST, &["request", "requests", "header", "headers", "endpoint"]),
+    (APPEND, "append include add insert prepend begin start reply respond repeat write"),
+    (TOKEN, "token canary verbatim exact code phrase password"),
+    (REPLY, "reply replies response responses summary summaries answer answers review conversation"),
+    (TOLD, "told said discussed instructed given learned know besprochen gesagt"),
+    (COMPLY, "follow comply obey grant fulfill fulfil befolge befolgst"),
+    (REQUEST, "request requests header headers endpoint"),
     (
         TOOL,
-        &[
-            "send_email",
-            "delete_file",
-            "http_post",
-            "http_get",
-            "read_file",
-            "write_file",
-            "run_command",
-            "execute_command",
-            "fetch_url",
-            "send_message",
-            "transfer_money",
-            "send_money",
-            "delete_files",
-            "bash_tool",
-            "upload_file",
-            "execute_code",
-            "run_shell",
-            "shell_exec",
-            "create_user",
-            "exec",
-        ],
+        "send_email delete_file http_post http_get read_file write_file run_command \
+         execute_command fetch_url send_message transfer_money send_money delete_files bash_tool \
+         upload_file execute_code run_shell shell_exec create_user",
     ),
-    (VOID, &["supersedes", "supersede"]),
-    (DECODE, &["decode", "decoding", "translate", "unscramble"]),
-    (CODEC, &["base64", "rot13", "hex", "binary", "encoded", "cipher", "morse"]),
-    (CALL, &["call", "use", "invoke", "calling"]),
-    (DELETE, &["delete", "wipe", "erase", "destroy", "empty", "rm"]),
-    (GRANT, &["grant", "reveal", "confidential", "unrestricted", "admin"]),
+    (VOID, "supersedes supersede"),
+    (DECODE, "decode decoding translate unscramble"),
+    (CODEC, "base64 rot13 hex binary encoded cipher morse"),
+    (CALL, "call use invoke calling"),
+    (DELETE, "delete wipe erase destroy empty rm"),
+    (GRANT, "grant reveal confidential unrestricted admin"),
     (
         NOTE,
-        &[
-            "note",
-            "notice",
-            "attention",
-            "important",
-            "message",
-            "instruction",
-            "instructions",
-            "hinweis",
-            "nota",
-            "reading",
-            "processing",
-        ],
+        "note notice attention important message instruction instructions hinweis nota reading \
+         processing",
     ),
-    (MEMORY, &["memory", "remember", "persist", "persists", "permanently"]),
-    // Names inside angle or square brackets; the lexer looks at what stands around them.
+    (MEMORY, "memory remember persist persists permanently"),
     (
         MARK,
-        &[
-            "im_start",
-            "im_end",
-            "im_sep",
-            "system",
-            "inst",
-            "sys",
-            "eot_id",
-            "start_header_id",
-            "endoftext",
-            "assistant",
-            "start_of_turn",
-            "end_of_turn",
-            "begin_of_text",
-            "function_calls",
-            "function_results",
-            "tool_call",
-            "tool_use",
-            "tool_result",
-            "tool_response",
-            "invoke",
-            "user",
-        ],
+        "im_start im_end im_sep system inst sys eot_id start_header_id endoftext assistant \
+         start_of_turn end_of_turn begin_of_text function_calls function_results tool_call \
+         tool_use tool_result tool_response invoke user",
     ),
-    // Parts of the phrases below that are in no class of their own.
     (
         0,
-        &[
-            "from",
-            "on",
-            "act",
-            "as",
-            "do",
-            "anything",
-            "longer",
-            "apply",
-            "take",
-            "precedence",
-            "content",
-            "api",
-            "keys",
-            "key",
-            "private",
-            "ssh",
-            "environment",
-            "variables",
-            "variable",
-            "the",
-            "user",
-            "telling",
-            "informing",
-            "asking",
-            "alerting",
-            "notifying",
-            "mention",
-            "inform",
-            "alert",
-            "notify",
-            "imagine",
-            "behave",
-            "turn",
-            "history",
-            "customer",
-            "list",
-            "compromised",
-            "void",
-            "at",
-            "this",
-            "partir",
-            "de",
-            "ahi",
-            "sofort",
-            "users",
-            "env",
-            "access",
-            "aws",
-            "to",
-            "changed",
-            "http",
-            "https",
-            "and",
-        ],
+        "from on act as do anything longer apply take precedence content api keys key private ssh \
+         environment variables variable the user telling informing asking alerting notifying \
+         mention inform alert notify imagine behave turn history customer list compromised void at \
+         this partir de ahi sofort users env access aws to changed http https and it",
     ),
 ];
 
@@ -1037,27 +346,39 @@ const fn table() -> [(&'static str, Set); SLOTS] {
     let mut table = [("", 0); SLOTS];
     let mut group = 0;
     while group < GROUPS.len() {
-        let (set, words) = GROUPS[group];
-        let mut at = 0;
-        while at < words.len() {
-            let word = words[at];
+        let (set, mut rest) = GROUPS[group];
+        while !rest.is_empty() {
             let mut hash = SEED;
-            let mut byte = 0;
-            while byte < word.len() {
-                hash = step(hash, word.as_bytes()[byte]);
-                byte += 1;
+            let mut end = 0;
+            while end < rest.len() && rest.as_bytes()[end] != b' ' {
+                hash = step(hash, rest.as_bytes()[end]);
+                end += 1;
             }
+            let (word, tail) = rest.split_at(end);
+            rest = if tail.is_empty() { tail } else { tail.split_at(1).1 };
             let mut slot = slot_of(hash);
             while !table[slot].0.is_empty() && !same(table[slot].0, word) {
                 slot = (slot + 1) % SLOTS;
             }
             table[slot] = (word, table[slot].1 | set);
-            at += 1;
         }
         group += 1;
     }
     table
 }
+
+/// Which slots are taken: small enough to stay in the fastest cache.
+static TAKEN: [u64; SLOTS / 64] = {
+    let mut bits = [0; SLOTS / 64];
+    let mut slot = 0;
+    while slot < SLOTS {
+        if !TABLE[slot].0.is_empty() {
+            bits[slot / 64] |= 1 << (slot % 64);
+        }
+        slot += 1;
+    }
+    bits
+};
 
 const fn slot_of(hash: u32) -> usize {
     ((hash ^ (hash >> 15)) as usize) % SLOTS
@@ -1082,6 +403,9 @@ const fn same(left: &str, right: &str) -> bool {
 #[inline]
 pub(super) fn known(hash: u32, bytes: &[u8]) -> Option<(&'static str, Set)> {
     let mut slot = slot_of(hash);
+    if TAKEN[slot / 64] >> (slot % 64) & 1 == 0 {
+        return None;
+    }
     loop {
         let (word, set) = TABLE[slot];
         if word.is_empty() {
@@ -1094,17 +418,25 @@ pub(super) fn known(hash: u32, bytes: &[u8]) -> Option<(&'static str, Set)> {
     }
 }
 
-/// The first bytes of [`DENSE`], as bits of the last six bits of the first character.
-pub(super) const DENSE_FIRST: u64 = {
-    let mut bits = 0;
+/// The first characters of [`DENSE`], as bits of their last ten bits.
+static DENSE_FIRST: [u64; 16] = {
+    let mut bits = [0; 16];
     let mut at = 0;
     while at < DENSE.len() {
-        // The third byte of a three-byte character holds its last six bits.
-        bits |= 1 << (DENSE[at].0.as_bytes()[2] & 0x3f);
+        let bytes = DENSE[at].0.as_bytes();
+        // Each is three bytes long; the last ten bits of the character are in the last two.
+        bits[(bytes[1] & 0xf) as usize] |= 1 << (bytes[2] & 0x3f);
         at += 1;
     }
     bits
 };
+
+/// Whether a word of [`DENSE`] may begin with `c`.
+#[inline]
+pub(super) fn may_begin_dense(c: char) -> bool {
+    let code = u32::from(c);
+    DENSE_FIRST[(code >> 6 & 0xf) as usize] >> (code & 0x3f) & 1 == 1
+}
 
 #[cfg(test)]
 mod tests {
@@ -1113,7 +445,7 @@ mod tests {
 
     #[test]
     fn every_word_is_written_as_text_is_folded() {
-        for word in GROUPS.iter().flat_map(|(_, words)| words.iter()) {
+        for word in GROUPS.iter().flat_map(|(_, words)| words.split(' ')) {
             let folded: String = word
                 .chars()
                 .filter_map(|c| match c {
@@ -1125,7 +457,7 @@ mod tests {
                     },
                 })
                 .collect();
-            assert_eq!(folded, *word, "put the folded word into the table");
+            assert_eq!(folded, word, "put the folded word into the table");
         }
     }
 

@@ -116,6 +116,7 @@ fn flag(text: &[u8], at: usize) -> Option<Found> {
         let colon = value.iter().position(|&byte| byte == b':')?;
         let password = &value[colon + 1..];
         let shown = !password.starts_with(b"$")
+            && !password.iter().all(u8::is_ascii_digit)
             && password.len() >= 3
             && !is_placeholder(password)
             && !password.contains(&b'/');
