@@ -241,7 +241,11 @@ impl Finder<'_, '_> {
 
     fn mode(&mut self) {
         let call = self.call;
-        let options = Options::read(&call.args, if call.is(&["setfacl"]) { "mxM" } else { "" }, &["reference", "modify", "remove", "from"]);
+        let options = Options::read(
+            &call.args,
+            if call.is(&["setfacl"]) { "mxM" } else { "" },
+            &["reference", "modify", "remove", "from"],
+        );
         let recursive = options.has('R') || options.has_long("recursive");
         let skip = usize::from(!(options.has_long("reference") || call.is(&["setfacl"])));
         // A mode such as `-x` or `-rwx` looks like options.

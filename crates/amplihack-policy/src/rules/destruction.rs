@@ -358,7 +358,13 @@ fn fork_bomb(ctx: &Ctx<'_>) -> Option<Hit> {
         Some(crate::shell::Fed::Commands(feeders)) => {
             feeders.iter().any(|index| ctx.script.call_of(*index).is_some_and(bare))
         }
-        _ => false,
+        // `:` prints nothing, and the front end knows that.
+        Some(crate::shell::Fed::Text(text)) => {
+            text.is_empty()
+                && call.program == ":"
+                && ctx.script.calls.iter().filter(|other| bare(other)).count() > 2
+        }
+        None => false,
     };
     fed_by_itself.then(|| ctx.deny("would start endless copies of itself and stop the machine"))?
 }
