@@ -116,7 +116,7 @@ impl Finder<'_, '_> {
                         let to = arg.with_text(to);
                         self.add(Kind::Write, &to);
                     },
-                )
+                );
             }
             "sed" | "gsed" | "perl" | "ruby" => self.in_place(),
             "rsync" => self.rsync(),
@@ -157,12 +157,12 @@ impl Finder<'_, '_> {
             self.add(Kind::Remove, arg).recursive = recursive;
         }
         if call.command.via.iter().any(|via| via == "xargs" || via == "parallel") {
-            self.from_input(recursive);
+            self.add_from_input(recursive);
         }
     }
 
     /// Operands that `xargs` takes from its input.
-    fn from_input(&mut self, recursive: bool) {
+    fn add_from_input(&mut self, recursive: bool) {
         let (script, call) = (self.script, self.call);
         if let Some(text) = script.fed_text(call) {
             for word in text.split_whitespace() {
@@ -424,7 +424,7 @@ impl<'c> Search<'c> {
                 // An alternative may match everything again.
                 "-o" | "-or" | "," => {
                     search.narrowed =
-                        search.narrowed && rest.peek().is_some_and(|next| NARROWING.contains(&next.text()))
+                        search.narrowed && rest.peek().is_some_and(|next| NARROWING.contains(&next.text()));
                 }
                 _ => {}
             }
