@@ -324,22 +324,22 @@ impl Policy {
                 );
             }
         }
-        if self.mode == Mode::Strict {
-            if let Subject::Call(call) = &ctx.subject {
-                let named = !call.command.words.is_empty() && !call.program.is_empty();
-                if named
-                    && (call.path.text().contains('/') || !rules::is_known(&call.program))
-                    && !self.user.names(ctx)
-                {
-                    let reason = format!(
-                        "runs `{}`, which the strict mode does not know; a person should say whether it may",
-                        Script::spoken(call)
-                    );
-                    verdict = say(
-                        Verdict::new(Decision::Ask, UNKNOWN_PROGRAM, one_line(&reason), vec![call.span()]),
-                        verdict,
-                    );
-                }
+        if self.mode == Mode::Strict
+            && let Subject::Call(call) = &ctx.subject
+        {
+            let named = !call.command.words.is_empty() && !call.program.is_empty();
+            if named
+                && (call.path.text().contains('/') || !rules::is_known(&call.program))
+                && !self.user.names(ctx)
+            {
+                let reason = format!(
+                    "runs `{}`, which the strict mode does not know; a person should say whether it may",
+                    Script::spoken(call)
+                );
+                verdict = say(
+                    Verdict::new(Decision::Ask, UNKNOWN_PROGRAM, one_line(&reason), vec![call.span()]),
+                    verdict,
+                );
             }
         }
         for found in self.user.verdicts(ctx) {

@@ -31,16 +31,15 @@ impl Arg {
             match piece {
                 Piece::Literal { text, quoted: true } => marked.push_str(text),
                 Piece::Literal { text, quoted: false } => marks::mark(text, at == 0, &mut marked),
-                Piece::Variable(name) => match lookup(name) {
-                    Some(value) => {
+                Piece::Variable(name) => {
+                    if let Some(value) = lookup(name) {
                         dynamic |= value.contains(UNKNOWN);
                         marked.push_str(&value);
-                    }
-                    None => {
+                    } else {
                         dynamic = true;
                         marked.push(UNKNOWN);
                     }
-                },
+                }
                 Piece::Dynamic(_) => {
                     dynamic = true;
                     marked.push(UNKNOWN);

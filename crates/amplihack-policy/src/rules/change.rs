@@ -116,7 +116,7 @@ impl Finder<'_, '_> {
                         let to = arg.with_text(to);
                         self.add(Kind::Write, &to);
                     },
-                )
+                );
             }
             "sed" | "gsed" | "perl" | "ruby" => self.in_place(),
             "rsync" => self.rsync(),
@@ -157,12 +157,12 @@ impl Finder<'_, '_> {
             self.add(Kind::Remove, arg).recursive = recursive;
         }
         if call.command.via.iter().any(|via| via == "xargs" || via == "parallel") {
-            self.from_input(recursive);
+            self.add_from_input(recursive);
         }
     }
 
     /// Operands that `xargs` takes from its input.
-    fn from_input(&mut self, recursive: bool) {
+    fn add_from_input(&mut self, recursive: bool) {
         let (script, call) = (self.script, self.call);
         if let Some(text) = script.fed_text(call) {
             for word in text.split_whitespace() {
@@ -241,9 +241,13 @@ impl Finder<'_, '_> {
 
     fn mode(&mut self) {
         let call = self.call;
-        let options = Options::read(&call.args, "mxM", &["reference", "modify", "remove", "from"]);
+        let options = Options::read(
+            &call.args,
+            if call.is(&["setfacl"]) { "mxM" } else { "" },
+            &["reference", "modify", "remove", "from"],
+        );
         let recursive = options.has('R') || options.has_long("recursive");
-        let skip = usize::from(!(options.has_long("reference") || options.has('m') || options.has('x')));
+        let skip = usize::from(!(options.has_long("reference") || call.is(&["setfacl"])));
         // A mode such as `-x` or `-rwx` looks like options.
         let dashed = call.args.iter().any(|arg| {
             arg.text().len() > 1
@@ -420,7 +424,7 @@ impl<'c> Search<'c> {
                 // An alternative may match everything again.
                 "-o" | "-or" | "," => {
                     search.narrowed =
-                        search.narrowed && rest.peek().is_some_and(|next| NARROWING.contains(&next.text()))
+                        search.narrowed && rest.peek().is_some_and(|next| NARROWING.contains(&next.text()));
                 }
                 _ => {}
             }

@@ -20,10 +20,39 @@ pub(crate) struct Use {
     pub(crate) span: Span,
 }
 
+const FILES: [&[&str]; 26] = [
+    &[".aws", "credentials"],
+    &[".aws", "sso"],
+    &[".azure", "accessTokens.json"],
+    &[".azure", "msal_token_cache.json"],
+    &[".config", "gcloud", "credentials.db"],
+    &[".config", "gcloud", "application_default_credentials.json"],
+    &[".kube", "config"],
+    &[".docker", "config.json"],
+    &[".netrc"],
+    &[".git-credentials"],
+    &[".pypirc"],
+    &[".pgpass"],
+    &[".my.cnf"],
+    &[".vault-token"],
+    &[".config", "gh", "hosts.yml"],
+    &[".gnupg", "private-keys-v1.d"],
+    &[".cargo", "credentials"],
+    &[".cargo", "credentials.toml"],
+    &[".claude", ".credentials.json"],
+    &[".codex", "auth.json"],
+    &[".local", "share", "amp", "secrets.json"],
+    &[".local", "share", "keyrings"],
+    &[".password-store"],
+    &[".terraform.d", "credentials.tfrc.json"],
+    &["Login Data"],
+    &["key4.db"],
+];
+
 /// Whether a file holds secrets: what it is, and whether reading it is refused.
 pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
     let name = target.name();
-    if name.ends_with(".pub") {
+    if name.rsplit('.').next() == Some("pub") {
         return None;
     }
     if target.is(&["etc", "shadow"]) || target.is(&["etc", "gshadow"]) || target.is(&["etc", "shadow-"]) {
@@ -44,34 +73,6 @@ pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
     if key.contains(&name) {
         return Some(("a private key", false));
     }
-    const FILES: [&[&str]; 26] = [
-        &[".aws", "credentials"],
-        &[".aws", "sso"],
-        &[".azure", "accessTokens.json"],
-        &[".azure", "msal_token_cache.json"],
-        &[".config", "gcloud", "credentials.db"],
-        &[".config", "gcloud", "application_default_credentials.json"],
-        &[".kube", "config"],
-        &[".docker", "config.json"],
-        &[".netrc"],
-        &[".git-credentials"],
-        &[".pypirc"],
-        &[".pgpass"],
-        &[".my.cnf"],
-        &[".vault-token"],
-        &[".config", "gh", "hosts.yml"],
-        &[".gnupg", "private-keys-v1.d"],
-        &[".cargo", "credentials"],
-        &[".cargo", "credentials.toml"],
-        &[".claude", ".credentials.json"],
-        &[".codex", "auth.json"],
-        &[".local", "share", "amp", "secrets.json"],
-        &[".local", "share", "keyrings"],
-        &[".password-store"],
-        &[".terraform.d", "credentials.tfrc.json"],
-        &["Login Data"],
-        &["key4.db"],
-    ];
     if FILES.iter().any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2)) {
         return Some(("stored credentials", false));
     }

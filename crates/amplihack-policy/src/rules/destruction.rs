@@ -330,8 +330,7 @@ fn system_mode(ctx: &Ctx<'_>) -> Option<Hit> {
     ctx.changes().iter().filter(|change| change.kind == Kind::Mode).find_map(|change| {
         let (what, _) = place::system(&change.target, home)?;
         // One's own home may be one's own again.
-        if what == "the home directory" && !open
-            || !(open || change.recursive)
+        if !open && (what == "the home directory" || !change.recursive)
             || change.target.is_inside(&["usr", "local"])
         {
             return None;
@@ -358,7 +357,13 @@ fn fork_bomb(ctx: &Ctx<'_>) -> Option<Hit> {
         Some(crate::shell::Fed::Commands(feeders)) => {
             feeders.iter().any(|index| ctx.script.call_of(*index).is_some_and(bare))
         }
-        _ => false,
+        // `:` prints nothing, and the front end knows that.
+        Some(crate::shell::Fed::Text(text)) => {
+            text.is_empty()
+                && call.program == ":"
+                && ctx.script.calls.iter().filter(|other| bare(other)).count() > 2
+        }
+        None => false,
     };
     fed_by_itself.then(|| ctx.deny("would start endless copies of itself and stop the machine"))?
 }
@@ -432,25 +437,26 @@ fn machine(ctx: &Ctx<'_>) -> Option<Hit> {
     stops.then(|| ctx.ask("would stop the machine, its first process or every process of the user; name the process by its id"))?
 }
 
+const CLIENTS: [&str; 15] = [
+    "psql",
+    "mysql",
+    "mariadb",
+    "sqlite3",
+    "sqlite",
+    "sqlcmd",
+    "clickhouse-client",
+    "cqlsh",
+    "duckdb",
+    "mongosh",
+    "mongo",
+    "sqlplus",
+    "cockroach",
+    "usql",
+    "pgcli",
+];
+
 fn database(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
-    const CLIENTS: [&str; 15] = [
-        "psql",
-        "mysql",
-        "mariadb",
-        "sqlite3",
-        "sqlite",
-        "sqlcmd",
-        "clickhouse-client",
-        "cqlsh",
-        "duckdb",
-        "mongosh",
-        "mongo",
-        "sqlplus",
-        "cockroach",
-        "usql",
-        "pgcli",
-    ];
     let drops = match call.program.as_str() {
         "dropdb" | "dropuser" => !call.has(&["--help"]),
         "redis-cli" | "valkey-cli" => call

@@ -40,7 +40,7 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Option<Git> {
     let mut rest = call.args.as_slice();
     match call.program.strip_prefix("git")? {
         "" => rest = git.globals(script, call, rest),
-        sub => git.sub = sub.strip_prefix('-')?.to_owned(),
+        sub => sub.strip_prefix('-')?.clone_into(&mut git.sub),
     }
     git.args = rest.to_vec();
     git.environment(script, call);
@@ -80,10 +80,9 @@ impl Git {
             };
             match (name, value) {
                 ("-C", Some(value)) => {
-                    self.dir = script.target_in(value.marked(), self.dir.as_deref()).path()
+                    self.dir = script.target_in(value.marked(), self.dir.as_deref()).path();
                 }
-                ("-c", Some(value)) => self.configure(value.text()),
-                ("--config-env", Some(value)) => self.configure(value.text()),
+                ("-c" | "--config-env", Some(value)) => self.configure(value.text()),
                 ("--git-dir", Some(value)) => self.git_dir(script, call, value.marked()),
                 ("--work-tree", Some(_)) => {}
                 _ if name.starts_with('-') => {}
@@ -194,7 +193,7 @@ impl Git {
             ) || key.starts_with("pager.")
                 || key.ends_with(".textconv")
                 || key.ends_with(".command")
-                || key.ends_with(".cmd");
+                || key.rsplit('.').next() == Some("cmd");
             if runs {
                 self.scripts.push(value.clone());
             } else if key.starts_with("credential.") || key.starts_with("alias.") {

@@ -155,10 +155,10 @@ fn taken(ctx: &Ctx<'_>, change: &Change, verb: &str) -> Option<Hit> {
     if covers == Covers::No && target.is_dots() {
         covers = Covers::Yes;
     }
-    if covers == Covers::No {
-        if let (Some(cwd), Some(real)) = (script.cwd_real(), script.real(target, call.dir.as_deref())) {
-            covers = real.covers(cwd);
-        }
+    if covers == Covers::No
+        && let (Some(cwd), Some(real)) = (script.cwd_real(), script.real(target, call.dir.as_deref()))
+    {
+        covers = real.covers(cwd);
     }
     let shown = target.shown();
     let hit = match covers {
@@ -185,7 +185,7 @@ fn protected_branch(ctx: &Ctx<'_>) -> Option<Hit> {
             let stops = ["abort", "quit", "skip", "show-current-patch", "no-commit", "help"]
                 .iter()
                 .any(|long| options.long.iter().any(|(name, _)| name == long));
-            !stops && !(git.sub != "am" && options.has('n'))
+            !stops && (git.sub == "am" || !options.has('n'))
         }
         _ => false,
     };

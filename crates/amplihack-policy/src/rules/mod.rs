@@ -139,10 +139,12 @@ impl<'s> Ctx<'s> {
         self.call().map(Call::span).unwrap_or_default()
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "rules end in it")]
     fn deny(&self, reason: impl Into<String>) -> Option<Hit> {
         Some(Hit { decision: Decision::Deny, reason: reason.into(), span: self.span() })
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "rules end in it")]
     fn ask(&self, reason: impl Into<String>) -> Option<Hit> {
         Some(Hit { decision: Decision::Ask, reason: reason.into(), span: self.span() })
     }

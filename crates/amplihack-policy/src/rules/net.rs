@@ -48,8 +48,7 @@ pub(crate) fn decodes(call: &Call<'_>) -> bool {
         "base64" | "base32" | "basenc" => options.has('d') || options.has('D') || options.has_long("decode"),
         "xxd" => options.has('r'),
         "openssl" => call.has(&["-d"]) || call.has(&["enc"]),
-        "uudecode" | "gpg" => true,
-        "rev" => true,
+        "uudecode" | "gpg" | "rev" => true,
         _ => false,
     }
 }

@@ -84,10 +84,10 @@ pub(crate) fn system(target: &Target, home: Option<&Path>) -> Option<(&'static s
             return Some(("everything in a system or home directory", Covers::Yes));
         }
     }
-    if let Some(home) = home {
-        if let Some(covers) = certain(target.covers(&names(home))) {
-            return Some(("the home directory", covers));
-        }
+    if let Some(home) = home
+        && let Some(covers) = certain(target.covers(&names(home)))
+    {
+        return Some(("the home directory", covers));
     }
     let other_home = target.parts.len() == 2 && matches!(target.parts[0].as_str(), "home" | "Users");
     other_home.then(|| {
@@ -108,27 +108,28 @@ pub(crate) fn device(target: &Target) -> bool {
                 || rest.chars().all(|ch| ch.is_alphanumeric() || is_glob(&ch.to_string()) || ch == UNKNOWN)
         })
     };
-    DISKS.iter().any(|name| disk(&name)) || matches!(first.as_str(), "kmem" | "port")
+    DISKS.iter().any(disk) || matches!(first.as_str(), "kmem" | "port")
 }
+
+const FILES: [(&[&str], &str); 13] = [
+    (&[".claude", "settings.json"], "the registration of hooks"),
+    (&[".claude", "settings.local.json"], "the registration of hooks"),
+    (&[".codex", "hooks.json"], "the registration of hooks"),
+    (&[".codex", "config.toml"], "the registration of hooks"),
+    (&[".copilot", "config.json"], "the registration of hooks"),
+    (&[".copilot", "settings.json"], "the registration of hooks"),
+    (&[".amplihack", "config.toml"], "the configuration of this policy"),
+    (&[".amplihack", "policy.toml"], "the configuration of this policy"),
+    (&[".config", "amp", "settings.json"], "the permissions of Amp"),
+    (&[".claude", "logs", "xpia"], "the audit log"),
+    (&[".github", "hooks"], "the registration of hooks"),
+    (&[".copilot", "hooks"], "the registration of hooks"),
+    (&[".claude", "tools", "xpia"], "the hooks themselves"),
+];
 
 /// Whether this is one of this plane's own files, or holds them.
 pub(crate) fn plane(change: &Change, home: Option<&Path>) -> Option<&'static str> {
     let target = &change.target;
-    const FILES: [(&[&str], &str); 13] = [
-        (&[".claude", "settings.json"], "the registration of hooks"),
-        (&[".claude", "settings.local.json"], "the registration of hooks"),
-        (&[".codex", "hooks.json"], "the registration of hooks"),
-        (&[".codex", "config.toml"], "the registration of hooks"),
-        (&[".copilot", "config.json"], "the registration of hooks"),
-        (&[".copilot", "settings.json"], "the registration of hooks"),
-        (&[".amplihack", "config.toml"], "the configuration of this policy"),
-        (&[".amplihack", "policy.toml"], "the configuration of this policy"),
-        (&[".config", "amp", "settings.json"], "the permissions of Amp"),
-        (&[".claude", "logs", "xpia"], "the audit log"),
-        (&[".github", "hooks"], "the registration of hooks"),
-        (&[".copilot", "hooks"], "the registration of hooks"),
-        (&[".claude", "tools", "xpia"], "the hooks themselves"),
-    ];
     for (names, what) in FILES {
         if target.behind(names).is_some() {
             return Some(what);
@@ -168,6 +169,30 @@ pub(crate) struct Sensitive {
     pub(crate) refused: bool,
 }
 
+const RUNS: [&[&str]; 5] = [
+    &[".config", "systemd", "user"],
+    &[".config", "autostart"],
+    &["Library", "LaunchAgents"],
+    &["usr", "lib", "systemd"],
+    &["lib", "systemd"],
+];
+
+const STARTUP: [&str; 13] = [
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".kshrc",
+    ".cshrc",
+    ".inputrc",
+    ".bash_logout",
+    ".xprofile",
+];
+
 /// Whether a changed file keeps something running or changes who may do what.
 pub(crate) fn sensitive(change: &Change, home: Option<&Path>) -> Option<Sensitive> {
     let target = &change.target;
@@ -187,13 +212,6 @@ pub(crate) fn sensitive(change: &Change, home: Option<&Path>) -> Option<Sensitiv
     if target.is_inside(&["var", "spool", "cron"]) || target.is_inside(&["Library", "LaunchDaemons"]) {
         return deny("jobs that run by themselves");
     }
-    const RUNS: [&[&str]; 5] = [
-        &[".config", "systemd", "user"],
-        &[".config", "autostart"],
-        &["Library", "LaunchAgents"],
-        &["usr", "lib", "systemd"],
-        &["lib", "systemd"],
-    ];
     if RUNS.iter().any(|names| target.behind(names).is_some()) && change.kind != Kind::Mode {
         return ask("programs that start by themselves");
     }
@@ -204,21 +222,6 @@ pub(crate) fn sensitive(change: &Change, home: Option<&Path>) -> Option<Sensitiv
             Kind::Write => ask("the repository's git hooks"),
         };
     }
-    const STARTUP: [&str; 13] = [
-        ".bashrc",
-        ".bash_profile",
-        ".bash_login",
-        ".profile",
-        ".zshrc",
-        ".zshenv",
-        ".zprofile",
-        ".zlogin",
-        ".kshrc",
-        ".cshrc",
-        ".inputrc",
-        ".bash_logout",
-        ".xprofile",
-    ];
     let at_home = home.is_some_and(|home| {
         target.rooted && target.parts.len() == names(home).len() + 1 && target.parts.starts_with(&names(home))
     });

@@ -191,10 +191,11 @@ fn root_shell(ctx: &Ctx<'_>) -> Option<Hit> {
     }
 }
 
+const GROUPS: [&str; 10] =
+    ["sudo", "wheel", "root", "admin", "docker", "adm", "disk", "shadow", "lxd", "kvm"];
+
 fn accounts(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
-    const GROUPS: [&str; 10] =
-        ["sudo", "wheel", "root", "admin", "docker", "adm", "disk", "shadow", "lxd", "kvm"];
     let privileged =
         || call.args.iter().any(|arg| arg.text().split([',', '=']).any(|name| GROUPS.contains(&name)));
     let changes = match call.program.as_str() {

@@ -60,9 +60,9 @@ pub(super) static RULES: &[Rule] = &[
         harm: "hidden text runs as a program",
         decision: Decision::Deny,
         matches: &[
-            sh("echo cm0gLXJmIC8= | base64 -d | sh"),
+            sh("base64 -d x.b64 | sh"),
             sh("xxd -r -p x.hex | bash"),
-            sh("bash -c \"$(echo bHM= | base64 -d)\""),
+            sh("bash -c \"$(base64 -d x.b64)\""),
             sh("base64 -d x > y; sh y"),
         ],
         not_matches: &[

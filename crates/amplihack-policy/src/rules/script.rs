@@ -316,7 +316,7 @@ impl Values {
         }
     }
 
-    fn variables<'c>(command: &'c Command) -> impl Iterator<Item = &'c str> {
+    fn variables(command: &Command) -> impl Iterator<Item = &str> {
         command
             .words
             .iter()

@@ -46,11 +46,12 @@ impl Target {
                     ];
                 }
             }
-        } else if !rooted && !raw.starts_with(UNKNOWN) {
-            if let Some(dir) = dir {
-                parts = names(dir);
-                rooted = true;
-            }
+        } else if !rooted
+            && !raw.starts_with(UNKNOWN)
+            && let Some(dir) = dir
+        {
+            parts = names(dir);
+            rooted = true;
         }
         for name in rest.split('/') {
             match name {

@@ -136,7 +136,7 @@ impl Reader<'_> {
                 "paths" => rule.paths = plain(self.strings(value, name)?),
                 "hosts" => {
                     rule.hosts =
-                        plain(self.strings(value, name)?).iter().map(|host| host.to_lowercase()).collect()
+                        plain(self.strings(value, name)?).iter().map(|host| host.to_lowercase()).collect();
                 }
                 "reason" => rule.reason = self.string(value, name)?,
                 "decision" => {
