@@ -57,7 +57,8 @@ pub(crate) fn page(table: &str, calls: &str, runs: usize) -> String {
          Written by `cargo xtask bench`, which builds in release mode, measures and replaces this page; `--runs N` sets the number of\n\
          pairs, `--bins DIR` measures programs that are built already and writes nothing.\n\n\
          Both sides of a line run in turns, {runs} pairs after {WARM_UP} that are not counted, with the same environment and directory, stdin and\n\
-         stdout `/dev/null`. Difference and ratio are taken pair by pair, so that a busy moment meets both sides. The agent is the test kit's\n\
+         stdout `/dev/null`. Difference and ratio are taken pair by pair, so that a busy moment meets both sides. The floor tells how quiet the\n\
+         machine was: where its p95 is far above its median, other work ran, and differences are too large. The agent is the test kit's\n\
          `fake-agent`: it reads its stdin to the end, says one word and ends. Its version is in the cache, as in every launch but the first.\n\n\
          Machine: {}.\n\n{table}\n{calls}",
         machine(),
