@@ -134,18 +134,11 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
     let LaunchRequest { agent, installed, mode, task, cwd } = request;
     let depth = depth(env, config.max_depth().into())?;
     enterable(&cwd)?;
-    if let (None, Task::Prompt { prompt, requested, options, before_verb, extra }) = (&installed, &task) {
+    if installed.is_none()
+        && let Ok((command, requested)) = described(&Installed::assumed(agent), mode, &task, &cwd)
+    {
         // What is refused at every version is refused before the agent is asked for its own.
-        AgentCommand {
-            installed: &Installed::assumed(agent),
-            mode,
-            prompt: prompt.as_deref(),
-            options,
-            before_verb,
-            extra,
-            cwd: &cwd,
-        }
-        .check(*requested)?;
+        command.check(requested)?;
     }
     // Arguments that pass through need no version.
     let versions = if matches!(task, Task::Passthrough(_)) { Versions::Unknown } else { Versions::Cached };
@@ -155,20 +148,12 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
     };
     let session = new_session_id().map_err(LaunchError::SessionId)?;
     let mut notices = Vec::new();
-    let (mut command, delivery, stdin_payload, handle) = match task {
-        Task::Passthrough(args) => (passthrough(&installed, &args, &cwd), None, None, DeliveryHandle::argv()),
-        Task::Prompt { prompt, requested, options, before_verb, extra } => {
-            let delivered = AgentCommand {
-                installed: &installed,
-                mode,
-                prompt: prompt.as_deref(),
-                options: &options,
-                before_verb: &before_verb,
-                extra: &extra,
-                cwd: &cwd,
-            }
-            .deliver(requested)?;
-            let delivery = describe(&delivered, &installed, prompt.as_ref().map_or(0, String::len));
+    let (mut command, delivery, stdin_payload, handle) = match described(&installed, mode, &task, &cwd) {
+        Err(args) => (passthrough(&installed, args, &cwd), None, None, DeliveryHandle::argv()),
+        Ok((command, requested)) => {
+            let prompt_bytes = command.prompt.map_or(0, str::len);
+            let delivered = command.deliver(requested)?;
+            let delivery = describe(&delivered, &installed, prompt_bytes);
             notices.extend(delivered.warnings.into_iter().map(Notice::Delivery));
             if delivery.channel.is_some() && !installed.proofs.refuted.is_empty() {
                 notices.push(Notice::Refuted {
@@ -205,6 +190,22 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         handle,
         env,
     })
+}
+
+/// The run that `task` describes and how its prompt should travel; `Err` holds arguments that only pass through.
+fn described<'a>(
+    installed: &'a Installed,
+    mode: RunMode,
+    task: &'a Task,
+    cwd: &'a Path,
+) -> Result<(AgentCommand<'a>, PromptDelivery), &'a [OsString]> {
+    match task {
+        Task::Passthrough(args) => Err(args),
+        Task::Prompt { prompt, requested, options, before_verb, extra } => {
+            let prompt = prompt.as_deref();
+            Ok((AgentCommand { installed, mode, prompt, options, before_verb, extra, cwd }, *requested))
+        }
+    }
 }
 
 /// Whether an agent can be started in `directory`: only the right to enter it is needed.
