@@ -15,14 +15,24 @@ pub struct Process {
     pub pid: i32,
     /// Its parent.
     pub ppid: i32,
-    /// Its process group.
+    /// Its process group; 0 if that began outside of this PID namespace.
     pub pgid: i32,
-    /// Its session.
+    /// Its session; 0 if that began outside of this PID namespace.
     pub sid: i32,
     /// Its state letter; `Z` has ended and waits to be reaped.
     pub state: char,
     /// Its command line.
     pub argv: Vec<Bytes>,
+}
+
+/// This process.
+pub fn this() -> Option<Process> {
+    one(std::process::id())
+}
+
+/// The process `pid`, unless it has ended.
+pub fn one(pid: u32) -> Option<Process> {
+    read(i32::try_from(pid).ok()?)
 }
 
 /// All processes but this one.

@@ -6,10 +6,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use amplihack_utils::env::Env;
-use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
-use crate::Bytes;
+use crate::{Bytes, procs};
 
 /// One start of a fake agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +81,8 @@ impl Record {
     pub fn of_this_process(env: &Env, hidden: &[&str], stdin: Option<Vec<u8>>) -> io::Result<Self> {
         let argv: Vec<Bytes> = std::env::args_os().map(Bytes::from).collect();
         let shown = env.iter().filter(|(name, _)| !hidden.iter().any(|hidden| *name == *hidden));
+        // As /proc tells it: a group or session outside of this PID namespace has the id 0, which rustix rules out.
+        let me = procs::this().ok_or_else(|| io::Error::other("/proc does not show this process"))?;
         Ok(Self {
             name: called_by(),
             argv,
@@ -89,10 +90,10 @@ impl Record {
             cwd: std::env::current_dir()?.into_os_string().into(),
             stdin_kind: StdinKind::of_this_process(),
             stdin: stdin.map(Bytes),
-            pid: Pid::as_raw(Some(rustix::process::getpid())),
-            ppid: Pid::as_raw(rustix::process::getppid()),
-            pgid: Pid::as_raw(Some(rustix::process::getpgid(None)?)),
-            sid: Pid::as_raw(Some(rustix::process::getsid(None)?)),
+            pid: me.pid,
+            ppid: me.ppid,
+            pgid: me.pgid,
+            sid: me.sid,
         })
     }
 

@@ -111,6 +111,19 @@ fn an_agent_that_leaves_raw_mode_on_is_cleaned_up_behind_without_a_word() {
     assert!(tcgetattr(&run.peer).unwrap().local_modes.contains(LocalModes::ECHO | LocalModes::ICANON));
 }
 
+/// As in a container that was entered from outside: the process's group and session have the id 0 there.
+#[test]
+fn settings_are_put_back_in_a_pid_namespace_too() {
+    let inside = "exec unshare --user --map-root-user --pid --fork --mount-proc --";
+    if !Command::new("sh").args(["-c", &format!("{inside} true")]).status().unwrap().success() {
+        return;
+    }
+    let mut run = start("stty raw -echo; printf bye; exit 3", Some(&format!("{inside} \"$@\"")));
+    run.until("bye");
+    assert_eq!(run.code(), Some(3));
+    assert!(tcgetattr(&run.peer).unwrap().local_modes.contains(LocalModes::ECHO | LocalModes::ICANON));
+}
+
 #[test]
 fn an_agent_that_stops_itself_gives_the_shell_back_and_goes_on_with_fg() {
     let shell = "set -m; \"$@\"; echo \"stopped $?\"; fg >/dev/null; echo \"ended $?\"";

@@ -11,10 +11,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use amplihack_testkit::procs;
 use amplihack_testkit::record::{self, Record, StdinKind};
 use amplihack_testkit::script::{Child, Kind, Script, StdinPlan, Step};
 use amplihack_utils::env::Env;
-use rustix::process::{Pid, Signal, getpid, getsid, kill_process, setsid};
+use rustix::process::{Signal, getpid, kill_process, setsid};
 
 /// First argument of a left-behind process: `--fake-agent-child KIND MILLISECONDS MARKER`.
 const CHILD: &str = "--fake-agent-child";
@@ -199,9 +200,8 @@ fn leave(child: &Child) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn until_leads_session(pid: u32) -> Result<(), Box<dyn std::error::Error>> {
-    let pid = Pid::from_raw(i32::try_from(pid)?).ok_or("a child without a process id")?;
     let end = Instant::now() + Duration::from_secs(10);
-    while getsid(Some(pid))? != pid {
+    while procs::one(pid).ok_or("the child ended before it had a session")?.sid != i32::try_from(pid)? {
         if Instant::now() > end {
             return Err("the child did not get a session of its own".into());
         }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
+use std::process::Command;
 use std::time::Duration;
 
 use amplihack_testkit::{NetNs, Run, Sandbox, Script, Tmux, procs, real};
@@ -25,6 +26,24 @@ fn an_isolated_program_sees_loopback_only_and_the_same_call() {
     let record = sandbox.only_run();
     assert_eq!(record.args(), ["-p", "--net"].map(amplihack_testkit::Bytes::from));
     assert_eq!(record.env.len(), sandbox.env().iter().count());
+}
+
+/// As on a CI machine that starts its jobs in a container: group and session began outside, so their ids are 0.
+#[test]
+fn a_fake_agent_works_below_a_session_of_another_pid_namespace() {
+    let mut sandbox = Sandbox::new();
+    let inside = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--"];
+    if !Command::new("/usr/bin/unshare").args(inside).arg("true").status().unwrap().success() {
+        return;
+    }
+    sandbox.fake("claude");
+    sandbox.script(&Script::new().exit(7));
+    let claude = sandbox.command("claude");
+    let mut command = Command::new("/usr/bin/unshare");
+    command.args(inside).arg(claude.get_program()).arg("-p").env_clear();
+    command.envs(claude.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Run::new(command).output().assert_code(7);
+    assert_eq!(sandbox.only_run().sid, 0);
 }
 
 #[test]

@@ -2,10 +2,9 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 
-use rustix::process::getpgrp;
-use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetpgrp, tcsetattr};
+use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 
 /// What full-screen programs switch on and a killed one leaves on: alternate screen, mouse, focus and paste reports,
 /// keyboard protocol, colours; and the cursor that they hide.
@@ -40,7 +39,7 @@ impl SavedTerminal {
     ///
     /// Does nothing in the background, where the terminal is another job's and a change would stop this process.
     pub fn restore(&self, crashed: bool) -> io::Result<()> {
-        if tcgetpgrp(&self.terminal)? != getpgrp() {
+        if !in_foreground(&self.terminal) {
             return Ok(());
         }
         self.put_back(crashed)
@@ -55,6 +54,16 @@ impl SavedTerminal {
         }
         Ok(())
     }
+}
+
+/// Whether this process's group is the one that `terminal` belongs to.
+///
+/// A group that began outside of this PID namespace has the id 0 for both calls: then the two are the same only if the
+/// terminal is really this group's or another one's outside, which cannot be told apart and is taken as ours.
+#[expect(unsafe_code, reason = "rustix's `getpgrp` takes for granted that the id is not 0")]
+fn in_foreground(terminal: &File) -> bool {
+    // SAFETY: both calls take a number at most, and write no memory of this process.
+    unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) == libc::getpgrp() }
 }
 
 fn same(left: &Termios, right: &Termios) -> bool {
