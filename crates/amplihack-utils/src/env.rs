@@ -173,6 +173,30 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "The version of amplihack that launched a process.",
     },
     Variable {
+        name: "AMPLIHACK_MAX_LOCK_ITERATIONS",
+        role: Role::Read,
+        default: "50",
+        meaning: "How often a lock may make an agent go on before it is released.",
+    },
+    Variable {
+        name: "AMPLIHACK_LOCK_TTL_SECONDS",
+        role: Role::Read,
+        default: "86400",
+        meaning: "After how many seconds a lock holds no agent any longer.",
+    },
+    Variable {
+        name: "AMPLIHACK_SHUTDOWN_IN_PROGRESS",
+        role: Role::Read,
+        default: "unset",
+        meaning: "With the value 1 no lock makes an agent go on.",
+    },
+    Variable {
+        name: "XPIA_DEFEND_PATH",
+        role: Role::Read,
+        default: "unset",
+        meaning: "An external xpia-defend that the XPIA hook asks as well; an absolute path.",
+    },
+    Variable {
         name: "AMPLIHACK_LOG",
         role: Role::Read,
         default: "warn",

@@ -97,7 +97,7 @@ impl Drop for FileLock {
 }
 
 /// Takes the exclusive lock on `file`, which is at `path`, within `timeout`.
-pub(crate) fn lock_within(file: &File, path: &Path, timeout: Duration) -> Result<(), LockError> {
+pub fn lock_within(file: &File, path: &Path, timeout: Duration) -> Result<(), LockError> {
     let started = Instant::now();
     let mut pause = PAUSE.0;
     loop {

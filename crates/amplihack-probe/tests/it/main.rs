@@ -7,6 +7,7 @@
     reason = "clippy's allowance for tests leaves out the functions beside them"
 )]
 
+mod hook_answers;
 mod interactive;
 mod real;
 mod scripted;

@@ -34,7 +34,7 @@ pub(crate) fn program(agent: AgentBinary) -> Option<PathBuf> {
 }
 
 /// Headless, all permissions, events on stdout, the prompt on stdin.
-fn arguments(agent: AgentBinary) -> &'static [&'static str] {
+pub(crate) fn arguments(agent: AgentBinary) -> &'static [&'static str] {
     match agent {
         AgentBinary::Claude => {
             &["-p", "--dangerously-skip-permissions", "--output-format", "stream-json", "--verbose"]
@@ -45,11 +45,11 @@ fn arguments(agent: AgentBinary) -> &'static [&'static str] {
     }
 }
 
-struct Outcome {
+pub(crate) struct Outcome {
     /// `None` if a signal ended it, our own at the deadline included.
-    code: Option<i32>,
-    stdout: String,
-    report: String,
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) report: String,
 }
 
 /// Runs one prompt in a new home and a new directory, which `inspect` may look at afterwards.
@@ -85,7 +85,7 @@ async fn drive<T: Send + 'static>(
 }
 
 /// Runs a command in a group of its own, with this stdin, until it ends or the deadline kills the group.
-fn finish(command: &mut Command, stdin: Vec<u8>) -> Outcome {
+pub(crate) fn finish(command: &mut Command, stdin: Vec<u8>) -> Outcome {
     let begin = Instant::now();
     let mut child = command
         .process_group(0)

@@ -3,12 +3,15 @@
 //! Process ids are `u32`, as in [`std::process::id`]. A process id alone names a process only for as long as it lives;
 //! together with its [`start_time`] it names one process of this boot.
 
+mod capture;
 mod child;
+pub mod last_words;
 mod limits;
 mod proc;
 mod signal;
 mod terminal;
 
+pub use capture::{Captured, capture};
 pub use child::{ChildOptions, become_subreaper, ended_child, prepare_child};
 pub use limits::{ArgLimits, arg_limits, exec_cost};
 pub use proc::{Proc, children, environ_has, is_main_thread, living, process_alive, processes, start_time};

@@ -1,0 +1,249 @@
+//! The rules of going on: sans-IO, shared with unattended runs.
+
+use amplihack_utils::env::Env;
+
+/// Turns that one lock can hold an agent, unless the environment says otherwise.
+const MAX_ITERATIONS: u64 = 50;
+/// Seconds after which a lock is forgotten.
+const TTL_SECONDS: u64 = 86_400;
+/// Longer continuation prompts are not used.
+const MAX_PROMPT: usize = 1000;
+
+/// Said when the lock brings no words of its own.
+const DEFAULT_PROMPT: &str = "we must keep pursuing the user's objective and must not stop before it is reached: look at what is still open, do the \
+    next piece of it, and stop only when everything that was asked for is done and checked, or when only the user can decide how to go on";
+
+/// `.lock_active`, as far as it says anything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lock {
+    /// The session that it is for; `None`: for whoever asks.
+    pub session: Option<String>,
+    /// When it was made, in seconds since 1970.
+    pub locked_at: Option<u64>,
+}
+
+/// How often this session was made to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// So often.
+    Times(u64),
+    /// The file says something that is no number.
+    Corrupt,
+}
+
+/// An agent wants to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StopSignal<'a> {
+    /// The host's session, as the payload says it.
+    pub session: &'a str,
+    /// Whether the host says that the agent goes on only because it was made to.
+    pub stop_active: bool,
+    /// The lock, if there is one.
+    pub lock: Option<Lock>,
+    /// How often it was made to go on.
+    pub count: Count,
+    /// The lock's own words.
+    pub prompt: Option<String>,
+    /// The goal that the lock was set for.
+    pub goal: Option<String>,
+    /// Now, in seconds since 1970.
+    pub now: u64,
+}
+
+/// Why an agent may stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Nothing holds it.
+    NoLock,
+    /// The lock is another session's.
+    OtherSession,
+    /// The lock is too old.
+    Stale,
+    /// It was made to go on often enough.
+    Bound,
+    /// Nobody knows how often it was made to go on.
+    CountLost,
+}
+
+impl Why {
+    /// A line for the person, where the end is not the usual one.
+    pub fn notice(self) -> Option<&'static str> {
+        match self {
+            Self::NoLock | Self::OtherSession => None,
+            Self::Stale => Some("the lock that kept this agent working was too old and is released"),
+            Self::Bound => Some(
+                "the agent was made to go on as often as AMPLIHACK_MAX_LOCK_ITERATIONS says; its lock is released",
+            ),
+            Self::CountLost => Some("the count of forced turns is unreadable, so the lock is released"),
+        }
+    }
+}
+
+/// What happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// The agent stops.
+    Stop {
+        /// Whether this session's lock goes away.
+        release: bool,
+        /// Why.
+        why: Why,
+    },
+    /// The agent goes on.
+    Continue {
+        /// With these words.
+        words: String,
+        /// This is how often it was made to, this time included.
+        count: u64,
+    },
+}
+
+/// The rules' numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Continuation {
+    /// The agent stops at this many asks.
+    pub max_iterations: u64,
+    /// A lock older than this many seconds holds nobody.
+    pub ttl_seconds: u64,
+}
+
+impl Default for Continuation {
+    fn default() -> Self {
+        Self { max_iterations: MAX_ITERATIONS, ttl_seconds: TTL_SECONDS }
+    }
+}
+
+impl Continuation {
+    /// The numbers that the environment sets; what is no number above zero counts as not set.
+    pub fn from_env(env: &Env) -> Self {
+        let number = |name: &str, default: u64| {
+            env.text(name).and_then(|value| value.parse().ok()).filter(|value| *value >= 1).unwrap_or(default)
+        };
+        Self {
+            max_iterations: number("AMPLIHACK_MAX_LOCK_ITERATIONS", MAX_ITERATIONS),
+            ttl_seconds: number("AMPLIHACK_LOCK_TTL_SECONDS", TTL_SECONDS),
+        }
+    }
+
+    /// Decides. An agent that the host already calls forced goes on all the same: the count bounds it, and the count is
+    /// taken from the host's word too where the file knows less.
+    pub fn step(&self, signal: &StopSignal<'_>) -> Step {
+        let Some(lock) = &signal.lock else { return Step::Stop { release: false, why: Why::NoLock } };
+        if lock.session.as_deref().is_some_and(|owner| owner != signal.session) {
+            return Step::Stop { release: false, why: Why::OtherSession };
+        }
+        let age = lock.locked_at.map_or(0, |at| signal.now.saturating_sub(at));
+        if age > self.ttl_seconds {
+            return Step::Stop { release: true, why: Why::Stale };
+        }
+        let Count::Times(before) = signal.count else {
+            return Step::Stop { release: true, why: Why::CountLost };
+        };
+        let count = before.max(u64::from(signal.stop_active)).saturating_add(1);
+        if count >= self.max_iterations {
+            return Step::Stop { release: true, why: Why::Bound };
+        }
+        Step::Continue { words: words(signal), count }
+    }
+}
+
+fn words(signal: &StopSignal<'_>) -> String {
+    let usable = |text: &Option<String>| {
+        let text = text.as_deref().map(str::trim)?;
+        (!text.is_empty() && text.chars().count() <= MAX_PROMPT).then(|| text.to_owned())
+    };
+    let words = usable(&signal.prompt).unwrap_or_else(|| DEFAULT_PROMPT.to_owned());
+    match usable(&signal.goal) {
+        Some(goal) => format!("{words}\n\nThe objective: {goal}"),
+        None => words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signal(lock: Option<Lock>, count: u64) -> StopSignal<'static> {
+        StopSignal {
+            session: "s1",
+            stop_active: false,
+            lock,
+            count: Count::Times(count),
+            prompt: None,
+            goal: None,
+            now: 1_000_000,
+        }
+    }
+
+    fn mine() -> Lock {
+        Lock { session: Some("s1".to_owned()), locked_at: Some(999_000) }
+    }
+
+    fn stop(release: bool, why: Why) -> Step {
+        Step::Stop { release, why }
+    }
+
+    #[test]
+    fn a_lock_holds_its_own_session_up_to_the_bound() {
+        let rules = Continuation::default();
+        assert_eq!(rules.step(&signal(None, 0)), stop(false, Why::NoLock));
+        for lock in [Some(mine()), Some(Lock::default())] {
+            let Step::Continue { words, count: 49 } = rules.step(&signal(lock.clone(), 48)) else { panic!() };
+            assert!(words.starts_with("we must keep pursuing the user's objective and must not stop"));
+            assert_eq!(rules.step(&signal(lock, 49)), stop(true, Why::Bound));
+        }
+        let one = Continuation { max_iterations: 1, ..rules };
+        assert_eq!(one.step(&signal(Some(mine()), 0)), stop(true, Why::Bound));
+    }
+
+    #[test]
+    fn another_sessions_lock_is_never_released_however_old() {
+        let lock = Lock { session: Some("s2".to_owned()), locked_at: Some(0) };
+        assert_eq!(Continuation::default().step(&signal(Some(lock), 0)), stop(false, Why::OtherSession));
+    }
+
+    #[test]
+    fn an_old_lock_and_a_lost_count_release() {
+        let old = Lock { locked_at: Some(1_000_000 - TTL_SECONDS - 1), ..Lock::default() };
+        assert_eq!(Continuation::default().step(&signal(Some(old), 0)), stop(true, Why::Stale));
+        let lost = StopSignal { count: Count::Corrupt, ..signal(Some(mine()), 0) };
+        assert_eq!(Continuation::default().step(&lost), stop(true, Why::CountLost));
+    }
+
+    #[test]
+    fn a_forced_turn_counts_even_where_the_file_forgot_it() {
+        let forced = StopSignal { stop_active: true, ..signal(Some(mine()), 0) };
+        let Step::Continue { count, .. } = Continuation::default().step(&forced) else { panic!() };
+        assert_eq!(count, 2);
+        let two = Continuation { max_iterations: 2, ..Continuation::default() };
+        assert_eq!(two.step(&forced), stop(true, Why::Bound));
+    }
+
+    #[test]
+    fn words_of_the_lock_are_used_if_they_are_short_enough() {
+        let rules = Continuation::default();
+        let said = |prompt: &str| {
+            let signal = StopSignal {
+                prompt: Some(prompt.to_owned()),
+                goal: Some("ship it".to_owned()),
+                ..signal(Some(mine()), 0)
+            };
+            match rules.step(&signal) {
+                Step::Continue { words, .. } => words,
+                Step::Stop { .. } => panic!(),
+            }
+        };
+        assert_eq!(said(" keep on \n"), "keep on\n\nThe objective: ship it");
+        assert!(said(&"x".repeat(1001)).starts_with("we must keep"));
+        assert!(said("  ").starts_with("we must keep"));
+    }
+
+    #[test]
+    fn numbers_come_from_the_environment() {
+        let env = |max: &str| Env::empty().with("AMPLIHACK_MAX_LOCK_ITERATIONS", max);
+        assert_eq!(Continuation::from_env(&env("7")).max_iterations, 7);
+        for no_number in ["0", "-1", "many", ""] {
+            assert_eq!(Continuation::from_env(&env(no_number)), Continuation::default());
+        }
+    }
+}

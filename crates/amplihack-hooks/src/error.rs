@@ -1,0 +1,60 @@
+//! What can be wrong with a registration.
+
+use std::io;
+use std::path::PathBuf;
+
+use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::error::Explain;
+
+/// Why hooks are not in force.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HookError {
+    /// The active agent has no registration for an event.
+    #[error("{binary} has no hook for {event} at {}; {remediation}", expected_path.display())]
+    MissingHookForBinary {
+        /// The agent.
+        binary: AgentBinary,
+        /// The event, as its registration would name it.
+        event: String,
+        /// Where the registration belongs.
+        expected_path: PathBuf,
+        /// What to do.
+        remediation: String,
+    },
+    /// The agent has no hooks at all.
+    #[error("{binary} has no command hooks; {instead}")]
+    NoHooks {
+        /// The agent.
+        binary: AgentBinary,
+        /// What stands in for them.
+        instead: &'static str,
+    },
+    /// The hook binary is not a program that can be registered.
+    #[error("the hook binary {} cannot be registered: {why}; reinstall amplihack", path.display())]
+    BadBinary {
+        /// The binary.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The directory of an injection cannot be made.
+    #[error(
+        "the hooks of this launch cannot be written: {source}; check the space and the permissions of the temporary directory"
+    )]
+    Io {
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Explain for HookError {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::MissingHookForBinary { .. } => "missing_hook_for_binary",
+            Self::NoHooks { .. } => "no_hooks",
+            Self::BadBinary { .. } => "bad_hook_binary",
+            Self::Io { .. } => "hook_injection_io",
+        }
+    }
+}

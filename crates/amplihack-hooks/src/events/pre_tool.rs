@@ -1,0 +1,46 @@
+//! Before a tool is used: the one place where a call can be stopped.
+
+use amplihack_policy::{Event, Verdict};
+
+use crate::dialect::{self, Call, Kind, Reply};
+use crate::plane::{Judge, Plane};
+
+pub(super) fn answer(call: &Call, headless: bool, plane: &Plane<'_>) -> Reply {
+    let verdict = judge(call, plane.judge);
+    let warning = plane.record("pre_tool_validation", Some(call.event), Some(call), &verdict);
+    let mut reply = dialect::verdict(&verdict, call.dialect, !headless && attended(plane));
+    reply.stderr.push_str(&warning);
+    reply
+}
+
+/// Claude Code says of a session whether a person attends it.
+fn attended(plane: &Plane<'_>) -> bool {
+    plane.env.text("CLAUDE_CODE_SESSION_ATTENDED") != Some("0")
+}
+
+/// What the policy says of a call: of several files the strictest.
+pub fn judge(call: &Call, judge: &dyn Judge) -> Verdict {
+    let tool = call.tool.as_deref().unwrap_or_default();
+    match call.kind {
+        Kind::Shell => match &call.command {
+            Some(command) => judge.judge(&Event::Shell { script: command.as_bytes(), cwd: &call.cwd }),
+            // Without a command nothing runs.
+            None => Verdict::none(),
+        },
+        Kind::Write | Kind::Edit => call
+            .paths
+            .iter()
+            .map(|path| judge.judge(&Event::Write { path, cwd: &call.cwd }))
+            .fold(Verdict::none(), Verdict::join),
+        Kind::Read => call
+            .paths
+            .iter()
+            .map(|path| judge.judge(&Event::Read { path, cwd: &call.cwd }))
+            .fold(Verdict::none(), Verdict::join),
+        Kind::Fetch => match &call.url {
+            Some(url) => judge.judge(&Event::Fetch { url }),
+            None => judge.judge(&Event::Other { tool }),
+        },
+        Kind::Agent | Kind::Mcp | Kind::Other | Kind::Unknown => judge.judge(&Event::Other { tool }),
+    }
+}

@@ -1,0 +1,124 @@
+//! The hook binary's command line: an event, and what the registration knows that a payload does not say.
+
+use std::ffi::OsString;
+
+use amplihack_utils::agent_binary::AgentBinary;
+
+use crate::event::HookEvent;
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Answer one event of a host.
+    Event(HookEvent),
+    /// Answer as the XPIA hook: flat.
+    Xpia,
+    /// Join the answers of two hooks.
+    Aggregate,
+}
+
+impl Action {
+    /// Whether its silence would let a call run.
+    pub fn is_guard(self) -> bool {
+        match self {
+            Self::Event(event) => event.is_guard(),
+            Self::Xpia | Self::Aggregate => true,
+        }
+    }
+}
+
+/// A command line, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    /// What is to be done.
+    pub action: Action,
+    /// The host that the registration names.
+    pub host: Option<AgentBinary>,
+    /// Whether the registration says that nobody is there to answer.
+    pub headless: bool,
+    /// The policy mode that the registration pins.
+    pub policy: Option<String>,
+    /// A payload on the command line, which only the XPIA hook takes.
+    pub payload: Option<OsString>,
+}
+
+/// A command line that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}; use amplihack-hooks <event> [--host HOST] [--headless] [--policy MODE]")]
+pub struct UsageError(String);
+
+impl Invocation {
+    /// Reads the arguments behind the program's name.
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, UsageError> {
+        let mut arguments = arguments.into_iter();
+        let name = arguments.next().ok_or_else(|| UsageError("no event is named".to_owned()))?;
+        let name = name.to_string_lossy();
+        let action = match name.as_ref() {
+            "xpia" => Action::Xpia,
+            "aggregate" => Action::Aggregate,
+            other => Action::Event(
+                HookEvent::from_name(other).ok_or_else(|| UsageError(format!("unknown event {other:?}")))?,
+            ),
+        };
+        let mut read = Self { action, host: None, headless: false, policy: None, payload: None };
+        while let Some(argument) = arguments.next() {
+            let mut value = |flag: &str| {
+                let value = arguments.next().and_then(|value| value.into_string().ok());
+                value.ok_or_else(|| UsageError(format!("{flag} needs a value")))
+            };
+            match argument.to_str() {
+                Some("--headless") => read.headless = true,
+                Some("--host") => {
+                    let host = value("--host")?;
+                    let unknown = || UsageError(format!("unknown host {host:?}"));
+                    read.host = Some(AgentBinary::from_name(&host).ok_or_else(unknown)?);
+                }
+                Some("--policy") => read.policy = Some(value("--policy")?),
+                _ if action == Action::Xpia && read.payload.is_none() => read.payload = Some(argument),
+                _ => return Err(UsageError(format!("unknown argument {}", argument.display()))),
+            }
+        }
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &[&str]) -> Result<Invocation, UsageError> {
+        Invocation::parse(line.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn an_event_comes_first_and_what_the_registration_knows_after_it() {
+        let read = parse(&["pre-tool-use", "--host", "codex", "--headless", "--policy", "strict"]).unwrap();
+        let expected = Invocation {
+            action: Action::Event(HookEvent::PreToolUse),
+            host: Some(AgentBinary::Codex),
+            headless: true,
+            policy: Some("strict".to_owned()),
+            payload: None,
+        };
+        assert_eq!(read, expected);
+        assert_eq!(parse(&["xpia", "{}"]).unwrap().payload, Some("{}".into()));
+    }
+
+    #[test]
+    fn whatever_is_not_understood_is_an_error() {
+        for line in [
+            &[][..],
+            &["PreToolUse"],
+            &["stop", "{}"],
+            &["stop", "--host"],
+            &["stop", "--host", "vi"],
+            &["xpia", "{}", "{}"],
+            &["pre-tool-use", "--verbose"],
+        ] {
+            assert!(
+                parse(line).unwrap_err().to_string().contains("; use amplihack-hooks <event>"),
+                "{line:?}"
+            );
+        }
+    }
+}

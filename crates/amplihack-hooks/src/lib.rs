@@ -1,0 +1,22 @@
+//! Between an agent CLI's hooks and the policy: hosts' dialects in and out, what each event does, registrations.
+//!
+//! Pure but for [`process`], the thin file layers of [`continuation`] and [`events`], and the directory of an
+//! [`injection`]. The policy and the audit are parameters. Nothing here knows a launch or an asynchronous runtime.
+
+pub mod aggregate;
+pub mod continuation;
+pub mod dialect;
+mod error;
+pub mod event;
+pub mod events;
+pub mod injection;
+mod invocation;
+pub mod plane;
+pub mod process;
+pub mod registration;
+pub mod xpia;
+
+pub use error::HookError;
+pub use event::HookEvent;
+pub use invocation::{Action, Invocation, UsageError};
+pub use plane::{Audit, Entry, Judge, Plane};

@@ -1,0 +1,211 @@
+//! The commands that are registered with hosts, and the hooks that each host is given.
+
+use std::path::Path;
+
+use amplihack_utils::agent_binary::AgentBinary;
+use serde_json::Value;
+
+use crate::error::HookError;
+use crate::event::HookEvent;
+
+/// What follows a guard's command: whatever kept the guard from answering, the call does not run. Exit code 2 with words on
+/// stderr was shown to stop a call on Claude Code, Codex and Copilot.
+const GUARD: &str = " || { s=$?; [ $s = 2 ] || echo 'guard did not run' >&2; exit 2; }";
+
+/// Seconds that a registration gives the guard. The guard's own deadline is far below it.
+pub const GUARD_TIMEOUT: u32 = 10;
+
+/// What a registration knows that a payload does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts<'a> {
+    /// The host; `None` for a registration that several hosts read.
+    pub host: Option<AgentBinary>,
+    /// Whether nobody is there to answer.
+    pub headless: bool,
+    /// The policy mode to pin: in a hook process a variable can then only tighten.
+    pub policy: Option<&'a str>,
+}
+
+/// One hook of a registration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// The event.
+    pub event: HookEvent,
+    /// The shell command.
+    pub command: String,
+    /// Seconds.
+    pub timeout: u32,
+}
+
+/// Events of a registration in Claude's dialect, with their time.
+const EVENTS: &[(HookEvent, u32)] = &[
+    (HookEvent::SessionStart, 10),
+    (HookEvent::UserPromptSubmit, 10),
+    (HookEvent::PreToolUse, GUARD_TIMEOUT),
+    (HookEvent::PostToolUse, 10),
+    (HookEvent::Stop, 120),
+    (HookEvent::SubagentStop, 10),
+    (HookEvent::PreCompact, 30),
+    (HookEvent::SessionStop, 10),
+];
+
+/// Events that a host in Claude's dialect does not have, although others do.
+const ABSENT: &[(AgentBinary, HookEvent)] =
+    &[(AgentBinary::Codex, HookEvent::SubagentStop), (AgentBinary::Codex, HookEvent::PreCompact)];
+
+/// The hooks that `host` is given, each as the shell command that its registration holds.
+pub fn hooks(host: AgentBinary, binary: &Path, facts: Facts<'_>) -> Result<Vec<Hook>, HookError> {
+    let program = shell_path(binary)?;
+    if let Some(instead) = without_hooks(host) {
+        return Err(HookError::NoHooks { binary: host, instead });
+    }
+    let events = EVENTS.iter().filter(|(event, _)| !ABSENT.contains(&(host, *event)));
+    Ok(events
+        .map(|(event, timeout)| Hook {
+            event: *event,
+            command: command(&program, *event, facts),
+            timeout: *timeout,
+        })
+        .collect())
+}
+
+/// Whether `settings`, in Claude's format and found at `path`, hold one of our commands for every event of `host`.
+pub fn verify(settings: &Value, host: AgentBinary, path: &Path) -> Result<(), HookError> {
+    for (event, _) in EVENTS.iter().filter(|(event, _)| !ABSENT.contains(&(host, *event))) {
+        let Some(name) = event.claude_name() else { continue };
+        let groups = settings["hooks"][name].as_array().into_iter().flatten();
+        let mut commands = groups
+            .flat_map(|group| group["hooks"].as_array().into_iter().flatten())
+            .filter_map(|hook| hook["command"].as_str());
+        let ours = |command: &str| {
+            command.contains("amplihack-hooks") && command.split_whitespace().any(|word| word == event.name())
+        };
+        if !commands.any(ours) {
+            return Err(HookError::MissingHookForBinary {
+                binary: host,
+                event: name.to_owned(),
+                expected_path: path.to_owned(),
+                remediation: format!("run `amplihack install --agent {host}`"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What holds an agent that has no hooks.
+fn without_hooks(host: AgentBinary) -> Option<&'static str> {
+    match host {
+        AgentBinary::Claude | AgentBinary::Codex | AgentBinary::Copilot => None,
+        AgentBinary::Amp => Some("its permission rules hold it instead"),
+        AgentBinary::Amplifier => Some("no guard holds it"),
+        _ => Some("nothing is known of its hooks"),
+    }
+}
+
+/// The shell command of one event. `program` is already quoted.
+fn command(program: &str, event: HookEvent, facts: Facts<'_>) -> String {
+    let mut command = format!("{program} {event}");
+    if let Some(host) = facts.host {
+        command.extend([" --host ", host.name()]);
+    }
+    if facts.headless {
+        command.push_str(" --headless");
+    }
+    if let Some(policy) = facts.policy {
+        command.extend([" --policy ", &quoted(policy)]);
+    }
+    if event.is_guard() {
+        command.push_str(GUARD);
+    }
+    command
+}
+
+/// The binary as one word of a shell command.
+fn shell_path(binary: &Path) -> Result<String, HookError> {
+    let bad = |why| HookError::BadBinary { path: binary.to_owned(), why };
+    if !binary.is_absolute() {
+        return Err(bad("its path is not absolute"));
+    }
+    let text = binary.to_str().ok_or_else(|| bad("its path is not UTF-8, and registrations are JSON"))?;
+    if text.chars().any(char::is_control) {
+        return Err(bad("its path has control characters"));
+    }
+    Ok(quoted(text))
+}
+
+/// `text` as one word of a POSIX shell, unchanged where nothing in it means anything to a shell.
+pub fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: Facts<'_> = Facts { host: None, headless: false, policy: None };
+
+    #[test]
+    fn only_the_guard_ends_in_a_deny() {
+        let hooks = hooks(AgentBinary::Claude, Path::new("/opt/a b's/amplihack-hooks"), NONE).unwrap();
+        for hook in &hooks {
+            let program = r"'/opt/a b'\''s/amplihack-hooks'";
+            let guard = if hook.event == HookEvent::PreToolUse { GUARD } else { "" };
+            assert_eq!(hook.command, format!("{program} {}{guard}", hook.event));
+        }
+        assert_eq!(hooks.iter().filter(|hook| hook.event.is_guard()).count(), 1);
+    }
+
+    #[test]
+    fn what_the_registration_knows_stands_in_its_commands() {
+        let facts = Facts { host: Some(AgentBinary::Codex), headless: true, policy: Some("strict") };
+        let hooks = hooks(AgentBinary::Codex, Path::new("/b"), facts).unwrap();
+        let guard = hooks.iter().find(|hook| hook.event.is_guard()).unwrap();
+        assert!(guard.command.starts_with("/b pre-tool-use --host codex --headless --policy strict || {"));
+        assert!(hooks.iter().all(|hook| hook.event != HookEvent::PreCompact));
+    }
+
+    #[test]
+    fn a_binary_that_cannot_be_named_for_sure_is_refused() {
+        for path in ["amplihack-hooks", "./x", "/a\nb"] {
+            let error = hooks(AgentBinary::Claude, Path::new(path), NONE).unwrap_err();
+            assert!(matches!(error, HookError::BadBinary { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn agents_without_hooks_say_what_holds_them() {
+        let error = hooks(AgentBinary::Amp, Path::new("/b"), NONE).unwrap_err();
+        assert_eq!(error.to_string(), "amp has no command hooks; its permission rules hold it instead");
+        assert!(hooks(AgentBinary::Amplifier, Path::new("/b"), NONE).is_err());
+    }
+
+    #[test]
+    fn a_registration_without_one_of_its_events_is_missing() {
+        let hooks = hooks(AgentBinary::Claude, Path::new("/b/amplihack-hooks"), NONE).unwrap();
+        let mut settings = crate::injection::claude_hooks(&hooks);
+        let path = Path::new("/h/settings.json");
+        verify(&settings, AgentBinary::Claude, path).unwrap();
+        settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = "their-hook pre-tool-use".into();
+        let error = verify(&settings, AgentBinary::Claude, path).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "claude has no hook for PreToolUse at /h/settings.json; run `amplihack install --agent claude`"
+        );
+        assert!(verify(&Value::Null, AgentBinary::Codex, path).is_err());
+    }
+
+    #[test]
+    fn a_shell_reads_a_quoted_word_as_it_was() {
+        for word in ["", "a", "it's", "$HOME `id` \"x\" \\", "a\tb*?[!]", "-n", "~", "é"] {
+            let output = std::process::Command::new("/bin/sh")
+                .args(["-c", &format!("printf %s {}", quoted(word))])
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), word);
+        }
+    }
+}

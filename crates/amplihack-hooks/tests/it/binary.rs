@@ -1,0 +1,129 @@
+//! The real binary: whatever is done to it, a guard's stdout is one deny, and every other event is silence.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+fn run(arguments: &[&str], stdin: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_amplihack-hooks"))
+        .args(arguments)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    // The binary may stop reading what is too long.
+    let _ = pipe.write_all(stdin);
+    drop(pipe);
+    child.wait_with_output().unwrap()
+}
+
+/// Exactly one JSON object, denying in the shape that every host takes.
+fn assert_denied(output: &Output, what: &str) {
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["hookSpecificOutput"]["permissionDecision"], "deny", "{what}: {output:?}");
+    assert_eq!(object["decision"], "block", "{what}");
+    assert_eq!(output.status.code(), Some(2), "{what}");
+    let reason = object["reason"].as_str().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains(reason), "{what}: {output:?}");
+}
+
+const CALL: &str = r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}"#;
+
+#[test]
+fn what_is_wrong_with_the_command_line_or_the_payload_is_a_deny() {
+    assert_denied(&run(&["pre-tool-use"], CALL.as_bytes()), "a build without a policy");
+    assert_denied(&run(&[], CALL.as_bytes()), "no event");
+    assert_denied(&run(&["PreToolUse"], CALL.as_bytes()), "unknown event");
+    assert_denied(&run(&["pre-tool-use", "--wat"], CALL.as_bytes()), "unknown flag");
+    assert_denied(&run(&["pre-tool-use"], b""), "no payload");
+    assert_denied(&run(&["pre-tool-use"], b"{"), "torn payload");
+    // Copilot's own dialect ignores the object, so that the code has to stop the call.
+    assert_denied(&run(&["pre-tool-use", "--host", "copilot"], b"{"), "torn payload of Copilot");
+}
+
+#[test]
+fn ten_megabytes_are_answered_in_time() {
+    let begin = Instant::now();
+    let filler = "x".repeat(10_000_000);
+    let fits = CALL.replace("\"ls\"", &format!("\"echo {filler}\""));
+    assert_denied(&run(&["pre-tool-use"], fits.as_bytes()), "ten megabytes");
+    let endless = vec![b'['; 11 << 20];
+    assert_denied(&run(&["pre-tool-use"], &endless), "too long");
+    assert!(begin.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_host_that_sends_nothing_and_waits_is_answered_at_the_deadline() {
+    let begin = Instant::now();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_amplihack-hooks"))
+        .arg("pre-tool-use")
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let open = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(open);
+    assert_denied(&output, "no end of stdin");
+    assert!(begin.elapsed() >= Duration::from_secs(4) && begin.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_crash_from_outside_is_a_deny_too() {
+    for signal in ["SEGV", "BUS", "ABRT", "ALRM"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_amplihack-hooks"))
+            .arg("pre-tool-use")
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let open = child.stdin.take();
+        // Long enough for the handlers to be in place, which is the first thing that it does.
+        std::thread::sleep(Duration::from_millis(300));
+        let kill = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        drop(open);
+        assert_denied(&output, signal);
+    }
+}
+
+#[test]
+fn other_events_are_silent_also_when_something_is_wrong() {
+    for event in [
+        "session-start",
+        "session-end",
+        "stop",
+        "agent-stop",
+        "subagent-stop",
+        "pre-compact",
+        "post-tool-use",
+    ] {
+        for payload in ["", "{", "{}", CALL] {
+            let output = run(&[event], payload.as_bytes());
+            assert_eq!(
+                (output.stdout.as_slice(), output.status.code()),
+                (&b""[..], Some(0)),
+                "{event} {payload}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_flat_actions_answer_flat_and_end_with_0() {
+    for (arguments, stdin) in [(&["xpia"][..], ""), (&["xpia", "nope"], CALL), (&["aggregate"], "{}")] {
+        let output = run(arguments, stdin.as_bytes());
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((object["permissionDecision"].as_str(), output.status.code()), (Some("deny"), Some(0)));
+    }
+}

@@ -1,0 +1,82 @@
+//! A policy of one rule, an audit that remembers, and a plane of both.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use amplihack_hooks::dialect::{Bad, Reply};
+use amplihack_hooks::{Action, Audit, Entry, HookEvent, Invocation, Judge, Plane, events};
+use amplihack_policy::{Decision, Event, RuleId, Verdict};
+use amplihack_utils::env::Env;
+use serde_json::Value;
+
+/// Denies what would remove everything, asks for `sudo`, and finds instructions in content.
+pub(crate) struct OneRule;
+
+impl Judge for OneRule {
+    fn judge(&self, event: &Event<'_>) -> Verdict {
+        let said = |decision| Verdict::new(decision, RuleId::new("test/one"), "it would do harm", Vec::new());
+        match event {
+            Event::Shell { script, .. } => {
+                let script = String::from_utf8_lossy(script);
+                if script.contains("rm -rf /") {
+                    said(Decision::Deny)
+                } else if script.contains("sudo") {
+                    said(Decision::Ask)
+                } else {
+                    Verdict::none()
+                }
+            }
+            Event::Write { path, .. } if path.starts_with("/etc") => said(Decision::Deny),
+            Event::Fetch { url } if url.contains("169.254.169.254") => said(Decision::Deny),
+            Event::Content { text, .. } if text.contains("ignore all previous") => said(Decision::Deny),
+            _ => Verdict::none(),
+        }
+    }
+}
+
+/// Remembers the types of its entries, or fails.
+#[derive(Default)]
+pub(crate) struct Remembers {
+    pub(crate) types: RefCell<Vec<String>>,
+    pub(crate) fails: bool,
+}
+
+impl Audit for Remembers {
+    fn record(&self, entry: &Entry<'_>) -> Result<(), String> {
+        if self.fails {
+            return Err("no space".to_owned());
+        }
+        self.types.borrow_mut().push(entry.event_type.to_owned());
+        Ok(())
+    }
+}
+
+pub(crate) fn plane<'a>(audit: &'a Remembers, env: &'a Env, cwd: &'a Path) -> Plane<'a> {
+    Plane { judge: &OneRule, audit, env, cwd, now: SystemTime::now(), started: Instant::now() }
+}
+
+/// Answers an event as the binary would, for a registration that names nothing.
+pub(crate) fn answer(event: HookEvent, payload: impl Into<Vec<u8>>, env: &Env, cwd: &Path) -> Reply {
+    let invocation =
+        Invocation { action: Action::Event(event), host: None, headless: false, policy: None, payload: None };
+    let payload: Result<Vec<u8>, Bad> = Ok(payload.into());
+    events::answer(event, &invocation, payload, &plane(&Remembers::default(), env, cwd))
+}
+
+pub(crate) fn cases() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
+}
+
+/// The rows of a file of cases.
+pub(crate) fn rows(file: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(cases().join(file)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+pub(crate) fn object(reply: &Reply) -> Value {
+    if reply.stdout.is_empty() {
+        return Value::Null;
+    }
+    serde_json::from_slice(&reply.stdout).unwrap()
+}

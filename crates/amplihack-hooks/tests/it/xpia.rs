@@ -1,0 +1,128 @@
+//! The contract of the XPIA hook: the seed's answers, with a stand-in for the external defender.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use amplihack_hooks::xpia;
+use amplihack_utils::env::Env;
+use serde_json::{Value, json};
+
+use crate::world::{Remembers, object, plane, rows};
+
+/// Makes a program of a row's Python: print a text, wait, end with a code.
+fn stand_in(directory: &Path, script: &str, mode: u32) -> std::path::PathBuf {
+    let between = |from: &str, to: &str| {
+        let rest = script.split_once(from)?.1;
+        Some(rest.split_once(to)?.0.to_owned())
+    };
+    let printed = between("sys.stdout.write('", "'); sys.exit").unwrap().replace("\\n", "\n");
+    let code = between("sys.exit(", ")").unwrap();
+    let seconds = between("time.sleep(", ")").unwrap_or_else(|| "0".to_owned());
+    std::fs::write(directory.join("printed"), printed).unwrap();
+    let path = directory.join("xpia-defend");
+    let place = directory.display();
+    let program = format!(
+        "#!/bin/sh\nfor word; do printf '%s\\n' \"$word\"; done >{place}/argv\nsleep {seconds}\ncat {place}/printed\nexit {code}\n"
+    );
+    std::fs::write(&path, program).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    path
+}
+
+#[test]
+fn the_cases_of_the_contract_hold() {
+    let rows = rows("xpia_hook_contract.jsonl");
+    assert_eq!(rows.len(), 33);
+    for row in rows {
+        let name = row["name"].as_str().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let mode = if name.starts_with("world_writable") { 0o777 } else { 0o755 };
+        let defender = match row["xpia_defend"].as_str() {
+            Some(script) => stand_in(directory.path(), script, mode),
+            None => directory.path().join("missing"),
+        };
+        let env = Env::empty().with(xpia::DEFEND_PATH, defender);
+        let audit = Remembers { fails: name == "log_dir_blocked", ..Remembers::default() };
+        let payload = match row["argv"].as_array() {
+            Some(words) => words[0].as_str().unwrap().to_owned(),
+            // The row's own text is cut short.
+            None if name == "command_huge_200k" => {
+                let command = format!("echo {}", "A".repeat(200_000));
+                json!({"tool_name": "Bash", "tool_input": {"command": command}}).to_string()
+            }
+            None => row["stdin"].as_str().unwrap().to_owned(),
+        };
+        let reply = xpia::answer(Ok(payload.into_bytes()), &plane(&audit, &env, Path::new("/x")));
+        assert_eq!(reply.code, 0, "{name}");
+        let seen = object(&reply);
+        let wish = row["users_want"].as_str();
+        let denied = match wish {
+            // The decision stands when it cannot be written down.
+            Some(_) if name == "log_dir_blocked" => false,
+            Some(_) => true,
+            None => row["expected"]["permissionDecision"] == "deny",
+        };
+        if denied {
+            assert_eq!(seen["permissionDecision"], "deny", "{name}: {seen}");
+            assert_eq!(seen["permissionDecisionReason"], seen["message"], "{name}");
+            assert!(
+                seen["message"].as_str().unwrap().starts_with("\u{1f6ab} XPIA Security"),
+                "{name}: {seen}"
+            );
+        } else {
+            assert_eq!(seen, json!({}), "{name}");
+        }
+        if [
+            "deny_valid_but_high",
+            "deny_critical",
+            "binary_missing",
+            "binary_empty_object",
+            "binary_missing_risk_level",
+        ]
+        .contains(&name)
+        {
+            assert_eq!(seen["message"], row["expected"]["message"], "{name}");
+        }
+        assert_eq!(reply.stderr.contains("audit"), name == "log_dir_blocked", "{name}: {}", reply.stderr);
+        // A list of words is a command here, and is judged as one.
+        if wish.is_none() && name != "command_list" {
+            let expected: Vec<&str> = row["audit_events"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|event| event["event_type"].as_str().unwrap())
+                .collect();
+            assert_eq!(*audit.types.borrow(), expected, "{name}");
+        }
+        if let Some(argv) = row["defend_argv"][0].as_array().filter(|_| wish.is_none()) {
+            let asked = std::fs::read_to_string(directory.path().join("argv")).unwrap();
+            let argv: Vec<&str> = argv.iter().map(|word| word.as_str().unwrap()).collect();
+            assert_eq!(asked.lines().collect::<Vec<_>>(), argv, "{name}");
+        }
+    }
+}
+
+#[test]
+fn without_a_defender_the_policy_alone_decides() {
+    let ask = |command: &str| {
+        let payload = json!({"toolName": "bash", "toolArgs": {"command": command}}).to_string();
+        let audit = Remembers::default();
+        object(&xpia::answer(Ok(payload.into_bytes()), &plane(&audit, &Env::empty(), Path::new("/x"))))
+    };
+    assert_eq!(ask("pwd"), json!({}));
+    assert_eq!(ask("sudo id")["permissionDecision"], "ask");
+    let seen = ask("rm -rf /");
+    assert_eq!(seen["permissionDecision"], "deny");
+    assert_eq!(seen["message"], "\u{1f6ab} XPIA Security Block (Rust): it would do harm");
+}
+
+#[test]
+fn a_defender_never_lifts_the_policys_deny() {
+    let directory = tempfile::tempdir().unwrap();
+    let valid = "sys.stdout.write('{\"is_valid\": true, \"risk_level\": \"none\"}'); sys.exit(0)";
+    let env = Env::empty().with(xpia::DEFEND_PATH, stand_in(directory.path(), valid, 0o755));
+    let payload: Value = json!({"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}});
+    let audit = Remembers::default();
+    let reply = xpia::answer(Ok(payload.to_string().into_bytes()), &plane(&audit, &env, Path::new("/x")));
+    assert_eq!(object(&reply)["permissionDecision"], "deny");
+}

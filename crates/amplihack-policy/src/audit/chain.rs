@@ -1,0 +1,117 @@
+//! The chain of hashes: what it is, and whether it holds.
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::AuditError;
+use super::read::logs;
+
+/// The `prev` of the very first line.
+pub(super) const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+/// The `prev` of a line that was written without the lock.
+pub(super) const UNKNOWN: &str = "unknown";
+
+/// The SHA-256 of a line without its newline, in hexadecimal.
+pub(super) fn hash(line: &[u8]) -> String {
+    Sha256::digest(line).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// Where the chain is broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Break {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1: the first one that does not fit what stands before it.
+    pub line: usize,
+    /// What is wrong, a lower-case fragment.
+    pub why: String,
+}
+
+/// What [`verify`] saw.
+///
+/// The chain has no key: it shows lines that were changed, removed, added or moved, not a history that was written anew as a
+/// whole, and not the loss of the newest lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Files.
+    pub files: usize,
+    /// Lines.
+    pub lines: usize,
+    /// Lines written without the lock, which no link secures from the front.
+    pub unlinked: usize,
+    /// Lines that a killed writer left unfinished.
+    pub torn: usize,
+    /// Whether the oldest file continues one that is gone.
+    pub pruned: bool,
+    /// The first broken link.
+    pub broken: Option<Break>,
+}
+
+/// Reads all logs in `dir`, oldest first, and follows the chain until it breaks.
+pub fn verify(dir: &Path) -> Result<Report, AuditError> {
+    let mut report = Report::default();
+    // What the next line may be linked to: the line before, and those that lines without a link stand behind.
+    let mut before: Vec<String> = Vec::new();
+    for path in logs(dir)? {
+        let io = |source| AuditError::Io { path: path.clone(), source };
+        let mut reader = BufReader::new(std::fs::File::open(&path).map_err(io)?);
+        report.files += 1;
+        let mut number = 0;
+        loop {
+            let mut line = Vec::new();
+            if reader.read_until(b'\n', &mut line).map_err(io)? == 0 {
+                break;
+            }
+            number += 1;
+            report.lines += 1;
+            line.pop_if(|last| *last == b'\n');
+            if let Err(why) = follow(&line, &mut before, &mut report) {
+                report.broken = Some(Break { file: path, line: number, why });
+                return Ok(report);
+            }
+        }
+    }
+    Ok(report)
+}
+
+fn follow(line: &[u8], before: &mut Vec<String>, report: &mut Report) -> Result<(), String> {
+    let own = hash(line);
+    let value: Option<serde_json::Value> = serde_json::from_slice(line).ok();
+    let Some(prev) = value.as_ref().and_then(|value| value.get("prev")?.as_str()) else {
+        if value.is_some() {
+            return Err("it is no entry of this log".to_owned());
+        }
+        // What is torn is the beginning of an entry; the next line is linked to it.
+        if !line.starts_with(b"{\"timestamp\"") && !b"{\"timestamp\"".starts_with(line) {
+            return Err("it is no entry of this log".to_owned());
+        }
+        report.torn += 1;
+        *before = vec![own];
+        return Ok(());
+    };
+    if prev == UNKNOWN {
+        report.unlinked += 1;
+        before.push(own);
+        return Ok(());
+    }
+    let fits = if report.lines == 1 {
+        report.pruned = prev != ZEROS;
+        prev.len() == 64
+    } else {
+        before.iter().any(|hash| hash == prev) || before.is_empty() && prev == ZEROS
+    };
+    if !fits {
+        return Err(
+            "its link does not fit the line before: a line was changed, removed, added or moved".to_owned()
+        );
+    }
+    *before = vec![own];
+    Ok(())
+}

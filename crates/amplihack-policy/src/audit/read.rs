@@ -1,0 +1,113 @@
+//! Looking at the log.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader, Lines};
+use std::path::{Path, PathBuf};
+
+use jiff::civil::Date;
+
+use super::{AuditError, Entry, EventType};
+use crate::decision::Decision;
+
+/// Which entries are wanted; `None` stands for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// From this day on.
+    pub since: Option<Date>,
+    /// Up to this day.
+    pub until: Option<Date>,
+    /// At least this strict.
+    pub decision: Option<Decision>,
+    /// Of this kind.
+    pub event_type: Option<EventType>,
+    /// Of this session.
+    pub session: Option<String>,
+    /// Of this agent.
+    pub host: Option<String>,
+}
+
+impl Filter {
+    fn wants(&self, entry: &Entry) -> bool {
+        let day = entry.timestamp.date();
+        self.since.is_none_or(|since| day >= since)
+            && self.until.is_none_or(|until| day <= until)
+            && self.decision.is_none_or(|least| entry.decision >= least)
+            && self.event_type.is_none_or(|kind| entry.event_type == kind)
+            && self.session.as_ref().is_none_or(|session| entry.data.session_id.as_ref() == Some(session))
+            && self.host.as_ref().is_none_or(|host| entry.host.as_ref() == Some(host))
+    }
+}
+
+/// Whether `name` is that of a day's log.
+pub(super) fn is_log(name: &OsStr) -> bool {
+    let day = name.to_str().and_then(|name| name.strip_prefix("rust_security_")?.strip_suffix(".log"));
+    day.is_some_and(|day| day.len() == 8 && day.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The logs in `dir`, oldest first. A directory that is not there has none.
+pub(super) fn logs(dir: &Path) -> Result<Vec<PathBuf>, AuditError> {
+    let io = |source| AuditError::Io { path: dir.to_owned(), source };
+    let items = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        items => items.map_err(io)?,
+    };
+    let mut logs = Vec::new();
+    for item in items {
+        let item = item.map_err(io)?;
+        if is_log(&item.file_name()) {
+            logs.push(item.path());
+        }
+    }
+    logs.sort_unstable();
+    Ok(logs)
+}
+
+/// The entries in `dir` that `filter` wants, oldest first. Lines that are no entries are passed over: [`super::verify`] reports them.
+pub fn show(dir: &Path, filter: Filter) -> Result<Shown, AuditError> {
+    let mut logs = logs(dir)?;
+    logs.reverse();
+    Ok(Shown { logs, open: None, filter })
+}
+
+/// Entries, read one by one.
+#[derive(Debug)]
+pub struct Shown {
+    /// Files still to be read, the next one last.
+    logs: Vec<PathBuf>,
+    open: Option<(PathBuf, Lines<BufReader<std::fs::File>>)>,
+    filter: Filter,
+}
+
+impl Iterator for Shown {
+    type Item = Result<Entry, AuditError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some((path, lines)) = &mut self.open {
+                match lines.next() {
+                    Some(Ok(line)) => {
+                        if let Ok(entry) = serde_json::from_str::<Entry>(&line)
+                            && self.filter.wants(&entry)
+                        {
+                            return Some(Ok(entry));
+                        }
+                    }
+                    // A torn line may be cut within a character.
+                    Some(Err(error)) if error.kind() == std::io::ErrorKind::InvalidData => {}
+                    Some(Err(source)) => {
+                        let path = std::mem::take(path);
+                        self.open = None;
+                        return Some(Err(AuditError::Io { path, source }));
+                    }
+                    None => self.open = None,
+                }
+                continue;
+            }
+            let path = self.logs.pop()?;
+            match std::fs::File::open(&path) {
+                Ok(file) => self.open = Some((path, BufReader::new(file).lines())),
+                Err(source) => return Some(Err(AuditError::Io { path, source })),
+            }
+        }
+    }
+}

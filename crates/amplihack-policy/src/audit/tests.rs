@@ -1,0 +1,193 @@
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use jiff::civil::{Date, DateTime, date};
+
+use super::*;
+
+const DAY: Date = date(2026, 3, 4);
+
+fn entry(number: u64) -> Entry {
+    let mut entry = Entry::new(
+        DateTime::from_parts(DAY, jiff::civil::time(5, 6, 7, 8000)),
+        EventType::PreToolValidation,
+        Decision::Deny,
+    );
+    entry.data.command = Some(format!("rm -rf /{number}"));
+    entry.data.is_valid = Some(false);
+    entry.rule = Some("destroy/root".to_owned());
+    entry.host = Some("claude".to_owned());
+    entry.duration_us = number;
+    entry
+}
+
+fn write(dir: &Path, day: Date, count: u64) {
+    let mut audit = Audit::open(dir, day).unwrap();
+    for number in 0..count {
+        audit.append(&entry(number)).unwrap();
+    }
+}
+
+fn lines(dir: &Path, file: &str) -> Vec<String> {
+    std::fs::read_to_string(dir.join(file)).unwrap().lines().map(str::to_owned).collect()
+}
+
+const FILE: &str = "rust_security_20260304.log";
+
+#[test]
+fn a_line_has_the_seeds_fields_and_ours_and_only_its_owner_reads_it() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("logs/xpia");
+    write(&dir, DAY, 1);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&dir), mode(&dir.join(FILE))), (0o700, 0o600));
+    assert_eq!(
+        lines(&dir, FILE),
+        [format!(
+            r#"{{"timestamp":"2026-03-04T05:06:07.000008","event_type":"pre_tool_validation","backend":"rust","data":{{"command":"rm -rf /0","is_valid":false}},"decision":"deny","rule":"destroy/root","host":"claude","duration_us":0,"prev":"{}"}}"#,
+            "0".repeat(64)
+        )]
+    );
+    let shown: Vec<Entry> = show(&dir, Filter::default()).unwrap().map(Result::unwrap).collect();
+    assert_eq!(shown, [entry(0)]);
+}
+
+#[test]
+fn secrets_are_not_in_the_file_also_when_the_cut_goes_through_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let token = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let mut audit = Audit::open(dir.path(), DAY).unwrap();
+    let mut with = entry(0);
+    with.data.command = Some(format!("curl {} -H {token} {}", "x".repeat(80), "y".repeat(500)));
+    with.data.error = Some(format!("cannot push with {token}"));
+    with.cwd = Some(format!("/tmp/{token}"));
+    audit.append(&with).unwrap();
+    let text = std::fs::read_to_string(audit.path()).unwrap();
+    assert!(
+        !text.contains("ghp_") && !text.contains("a1B2c3D4") && text.contains("[redacted:github-token]"),
+        "{text}"
+    );
+    let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(line["data"]["command"].as_str().unwrap().chars().count(), COMMAND_CHARS);
+}
+
+#[test]
+fn a_chain_holds_over_days_and_many_writers() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), DAY, 3);
+    write(dir.path(), date(2026, 3, 7), 2);
+    let day = date(2026, 3, 8);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for number in 0..50 {
+                    // As separate processes do: each call its own handle.
+                    Audit::open(dir.path(), day).unwrap().append(&entry(number)).unwrap();
+                }
+            });
+        }
+    });
+    let report = verify(dir.path()).unwrap();
+    assert_eq!((report.files, report.lines, report.torn, report.broken), (3, 205, 0, None));
+    assert!(!report.pruned);
+    std::fs::remove_file(dir.path().join(FILE)).unwrap();
+    let report = verify(dir.path()).unwrap();
+    assert!(report.pruned && report.broken.is_none());
+}
+
+#[test]
+fn changed_removed_added_and_moved_lines_are_found() {
+    type Change = fn(&mut Vec<String>);
+    let changes: [(Change, usize); 6] = [
+        (|lines| lines[2] = lines[2].replace("deny", "none"), 4),
+        (|lines| drop(lines.remove(2)), 3),
+        (|lines| lines.swap(2, 3), 3),
+        (|lines| lines.insert(3, lines[2].clone()), 4),
+        (|lines| lines[1] = "{}".to_owned(), 2),
+        (|lines| lines[1] = "harmless".to_owned(), 2),
+    ];
+    for (change, line) in changes {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), DAY, 6);
+        let mut text = lines(dir.path(), FILE);
+        change(&mut text);
+        std::fs::write(dir.path().join(FILE), text.join("\n") + "\n").unwrap();
+        let broken = verify(dir.path()).unwrap().broken.unwrap();
+        assert_eq!((broken.line, broken.file.ends_with(FILE)), (line, true), "{}", broken.why);
+    }
+    // A day in the middle that is gone.
+    let dir = tempfile::tempdir().unwrap();
+    for day in [3, 4, 5] {
+        write(dir.path(), date(2026, 3, day), 2);
+    }
+    std::fs::remove_file(dir.path().join(FILE)).unwrap();
+    assert_eq!(verify(dir.path()).unwrap().broken.unwrap().line, 1);
+}
+
+#[test]
+fn a_torn_line_is_kept_and_the_chain_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), DAY, 2);
+    let path = dir.path().join(FILE);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.truncate(bytes.len() - 30);
+    std::fs::write(&path, bytes).unwrap();
+    write(dir.path(), DAY, 2);
+    let report = verify(dir.path()).unwrap();
+    assert_eq!((report.lines, report.torn, report.broken), (4, 1, None));
+    assert_eq!(show(dir.path(), Filter::default()).unwrap().count(), 3);
+}
+
+#[test]
+fn a_lock_that_is_held_costs_the_link_not_the_line() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), DAY, 1);
+    let mut audit = Audit::open(dir.path(), DAY).unwrap();
+    let held = audit.hold();
+    let started = std::time::Instant::now();
+    audit.append(&entry(1)).unwrap();
+    assert!(started.elapsed() < std::time::Duration::from_secs(5));
+    drop(held);
+    audit.append(&entry(2)).unwrap();
+    assert!(lines(dir.path(), FILE)[1].ends_with(r#""prev":"unknown"}"#));
+    let report = verify(dir.path()).unwrap();
+    assert_eq!((report.lines, report.unlinked, report.broken), (3, 1, None));
+    // The line without a link is secured by the one behind it.
+    let mut text = lines(dir.path(), FILE);
+    text.remove(1);
+    std::fs::write(dir.path().join(FILE), text.join("\n") + "\n").unwrap();
+    assert_eq!(verify(dir.path()).unwrap().broken.unwrap().line, 2);
+}
+
+#[test]
+fn what_cannot_be_written_is_an_error_that_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, b"").unwrap();
+    let error = Audit::open(&file.join("logs"), DAY).unwrap_err();
+    assert!(error.to_string().contains("file/logs"), "{error}");
+    std::os::unix::fs::symlink(&file, dir.path().join(FILE)).unwrap();
+    Audit::open(dir.path(), DAY).unwrap_err();
+    assert_eq!(std::fs::read(&file).unwrap(), b"");
+    assert_eq!(Audit::at(Path::new("/dev/null")).unwrap_err().kind(), "audit_not_a_file");
+    assert!(Audit::at(Path::new("/dev/full")).is_err());
+    assert_eq!(verify(&dir.path().join("none")).unwrap(), Report::default());
+}
+
+#[test]
+fn entries_are_chosen_by_what_the_filter_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut audit = Audit::open(dir.path(), DAY).unwrap();
+    for (decision, session) in [(Decision::None, "a"), (Decision::Ask, "a"), (Decision::Deny, "b")] {
+        let mut entry = entry(0);
+        entry.decision = decision;
+        entry.data.session_id = Some(session.to_owned());
+        audit.append(&entry).unwrap();
+    }
+    let count = |filter| show(dir.path(), filter).unwrap().count();
+    assert_eq!(count(Filter { decision: Some(Decision::Ask), ..Filter::default() }), 2);
+    assert_eq!(count(Filter { session: Some("a".to_owned()), ..Filter::default() }), 2);
+    assert_eq!(count(Filter { host: Some("codex".to_owned()), ..Filter::default() }), 0);
+    assert_eq!(count(Filter { since: Some(date(2026, 3, 5)), ..Filter::default() }), 0);
+    assert_eq!(count(Filter { event_type: Some(EventType::HookError), ..Filter::default() }), 0);
+}

@@ -1,0 +1,495 @@
+//! From text to the known words in it: where they stand, what is around them. One pass, linear in the text.
+
+use super::fold::{Folded, fold};
+use super::words::{
+    COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PHRASES, PREV, SECRET, SEED, Set, TO_WHERE, TOKEN_MARK,
+    known, may_begin_dense, step,
+};
+use crate::decision::Span;
+
+/// The longest word that can be known, in bytes.
+const LONGEST: usize = 40;
+
+/// A known word in a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hit {
+    /// Its number among all words, known or not.
+    pub word: u32,
+    /// The number of the sentence it is in.
+    pub sentence: u32,
+    /// Its classes.
+    pub set: Set,
+    /// Where it stands in the original.
+    pub span: Span,
+    /// Whether a quotation is open in its line.
+    pub quoted: bool,
+    /// Its folded text.
+    text: &'static str,
+}
+
+/// The known words of `text`, in order.
+pub(super) fn lex(text: &str) -> Vec<Hit> {
+    let mut lexer = Lexer {
+        text,
+        hits: Vec::new(),
+        words: 0,
+        sentence: 0,
+        quoted: false,
+        comment: false,
+        blank_line: true,
+        current: Letters::default(),
+        single: Single::default(),
+    };
+    lexer.run();
+    let mut hits = lexer.hits;
+    phrases(&mut hits);
+    hits
+}
+
+/// The word that is being read.
+#[derive(Clone, Copy)]
+struct Letters {
+    start: usize,
+    hash: u32,
+    len: usize,
+    plain: [u8; LONGEST],
+    /// The same with look-alikes replaced, if there are any.
+    alike_len: usize,
+    alike: [u8; LONGEST],
+    look_alikes: bool,
+    digits: bool,
+    lower: bool,
+    long: bool,
+}
+
+impl Default for Letters {
+    fn default() -> Self {
+        Self {
+            start: 0,
+            hash: SEED,
+            len: 0,
+            plain: [0; LONGEST],
+            alike_len: 0,
+            alike: [0; LONGEST],
+            look_alikes: false,
+            digits: false,
+            lower: false,
+            long: false,
+        }
+    }
+}
+
+impl Letters {
+    fn is_empty(&self) -> bool {
+        self.len == 0 && !self.long
+    }
+
+    fn clear(&mut self) {
+        self.hash = SEED;
+        self.len = 0;
+        self.alike_len = 0;
+        self.look_alikes = false;
+        self.digits = false;
+        self.lower = false;
+        self.long = false;
+    }
+
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        if self.len == LONGEST {
+            self.long = true;
+            return;
+        }
+        self.plain[self.len] = byte;
+        self.len += 1;
+        self.hash = step(self.hash, byte);
+    }
+
+    fn push_char(&mut self, c: char, alike: Option<u8>) {
+        if alike.is_some() && !self.look_alikes {
+            self.look_alikes = true;
+        }
+        // The second spelling is kept from the first character that is not ASCII on.
+        if self.alike_len == 0 {
+            self.alike[..self.len].copy_from_slice(&self.plain[..self.len]);
+            self.alike_len = self.len;
+        }
+        let mut utf8 = [0; 4];
+        for &byte in c.encode_utf8(&mut utf8).as_bytes() {
+            self.push(byte);
+        }
+        match alike {
+            Some(byte) => self.push_alike(byte),
+            None => c.encode_utf8(&mut utf8).bytes().for_each(|byte| self.push_alike(byte)),
+        }
+    }
+
+    fn push_alike(&mut self, byte: u8) {
+        if self.alike_len < LONGEST {
+            self.alike[self.alike_len] = byte;
+            self.alike_len += 1;
+        }
+    }
+
+    /// The known word that this is, or looks like.
+    fn find(&self) -> Option<(&'static str, Set)> {
+        if self.long {
+            return None;
+        }
+        let plain = &self.plain[..self.len];
+        if let Some(found) = known(self.hash, plain) {
+            return Some(found);
+        }
+        if self.look_alikes
+            && let Some(found) = look_up(&self.alike[..self.alike_len])
+        {
+            return Some(found);
+        }
+        if plain.first() == Some(&b'_') || plain.last() == Some(&b'_') {
+            return look_up(trim(plain));
+        }
+        if self.digits && (3..=16).contains(&self.len) {
+            return [b'i', b'l'].into_iter().find_map(|one| leet(plain, one));
+        }
+        None
+    }
+}
+
+/// `_emphasis_` without its marks.
+fn trim(mut word: &[u8]) -> &[u8] {
+    while let [b'_', rest @ ..] | [rest @ .., b'_'] = word {
+        word = rest;
+    }
+    word
+}
+
+fn look_up(word: &[u8]) -> Option<(&'static str, Set)> {
+    known(word.iter().fold(SEED, |hash, &byte| step(hash, byte)), word)
+}
+
+/// A word with digits for letters: `1n57ruc710n5`.
+fn leet(word: &[u8], one: u8) -> Option<(&'static str, Set)> {
+    let mut spelled = [0; LONGEST];
+    for (to, &from) in spelled.iter_mut().zip(word) {
+        *to = match from {
+            b'0' => b'o',
+            b'1' => one,
+            b'3' => b'e',
+            b'4' => b'a',
+            b'5' => b's',
+            b'7' => b't',
+            other => other,
+        };
+    }
+    look_up(&spelled[..word.len()])
+}
+
+/// A run of single letters with one sign between them: `i g n o r e`.
+#[derive(Default)]
+struct Single {
+    letters: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+struct Lexer<'t> {
+    text: &'t str,
+    hits: Vec<Hit>,
+    words: u32,
+    sentence: u32,
+    quoted: bool,
+    comment: bool,
+    /// Whether nothing but blanks stood in this line so far.
+    blank_line: bool,
+    current: Letters,
+    single: Single,
+}
+
+/// Lower case of the ASCII characters that words are made of; 0 for the others.
+static FOLD: [u8; 128] = {
+    let mut table = [0; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        #[expect(clippy::cast_possible_truncation, reason = "below 128")]
+        let c = byte as u8;
+        if c.is_ascii_alphanumeric() || c == b'_' {
+            table[byte] = c.to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    table
+};
+
+impl Lexer<'_> {
+    fn run(&mut self) {
+        let bytes = self.text.as_bytes();
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if byte < 128 {
+                if FOLD[usize::from(byte)] != 0 {
+                    at = self.letters(at);
+                    continue;
+                }
+                if !(byte == b'\'' && self.contracts(at + 1)) {
+                    self.word_ends(at);
+                    self.separator(byte, at);
+                }
+                at += 1;
+            } else {
+                // Always there: `at` is at a character that is not ASCII.
+                let Some(c) = self.text[at..].chars().next() else { break };
+                self.character(c, at);
+                at += c.len_utf8();
+            }
+        }
+        self.word_ends(bytes.len());
+        self.flush_single();
+        self.mark_last(ENDS, 0);
+    }
+
+    /// Reads the ASCII letters from `at` on, and returns where they end.
+    fn letters(&mut self, at: usize) -> usize {
+        let word = &mut self.current;
+        if word.is_empty() {
+            word.start = at;
+        }
+        let mut end = at;
+        while let Some(&byte) = self.text.as_bytes().get(end) {
+            let folded = if byte < 128 { FOLD[usize::from(byte)] } else { 0 };
+            if folded == 0 {
+                break;
+            }
+            word.digits |= byte.is_ascii_digit();
+            word.lower |= byte.is_ascii_lowercase();
+            word.push(folded);
+            if word.alike_len > 0 {
+                word.push_alike(folded);
+            }
+            end += 1;
+        }
+        end
+    }
+
+    fn character(&mut self, c: char, at: usize) {
+        match fold(c) {
+            Folded::Gone => {}
+            Folded::Letter { plain, alike } => {
+                if self.current.is_empty() {
+                    self.current.start = at;
+                }
+                self.current.lower |= plain.is_lowercase();
+                if plain.is_ascii() && alike.is_none() {
+                    let byte = u8::try_from(u32::from(plain)).unwrap_or(b'_');
+                    self.current.digits |= byte.is_ascii_digit();
+                    self.current.push(byte);
+                    if self.current.alike_len > 0 {
+                        self.current.push_alike(byte);
+                    }
+                } else {
+                    self.current.push_char(plain, alike);
+                }
+            }
+            Folded::Dense(c) => {
+                self.word_ends(at);
+                self.blank_line = false;
+                self.words += 1;
+                if may_begin_dense(c) {
+                    self.dense(at);
+                }
+            }
+            Folded::Other('\'') if self.contracts(at + c.len_utf8()) => {}
+            Folded::Other(c) => {
+                self.word_ends(at);
+                self.separator(u8::try_from(u32::from(c)).ok().filter(u8::is_ascii).unwrap_or(b'*'), at);
+            }
+        }
+    }
+
+    fn dense(&mut self, at: usize) {
+        let rest = &self.text[at..];
+        for &(term, set) in DENSE {
+            if rest.starts_with(term) {
+                let span = Span { start: at, end: at + term.len() };
+                self.push(term, set, span);
+            }
+        }
+    }
+
+    /// Whether an apostrophe in front of `next` belongs to a contraction: `don't`, `user's`.
+    fn contracts(&self, next: usize) -> bool {
+        let rest = &self.text.as_bytes()[next..];
+        !self.current.is_empty()
+            && matches!(rest.first(), Some(b't' | b's' | b'T' | b'S'))
+            && !rest.get(1).is_some_and(u8::is_ascii_alphanumeric)
+    }
+
+    fn push(&mut self, text: &'static str, set: Set, span: Span) {
+        let hit = Hit { word: self.words, sentence: self.sentence, set, span, quoted: self.quoted, text };
+        self.hits.push(hit);
+    }
+
+    fn word_ends(&mut self, end: usize) {
+        if self.current.is_empty() {
+            return;
+        }
+        self.words += 1;
+        self.blank_line = false;
+        let (start, len, lower) = (self.current.start, self.current.len, self.current.lower);
+        if len == 1 {
+            self.single_letter(self.current.plain[0], start, end);
+        } else if !self.single.letters.is_empty() {
+            self.flush_single();
+        }
+        if let Some((text, set)) = self.current.find() {
+            let span = Span { start, end };
+            self.push(text, self.refine(text, set, span, lower), span);
+        }
+        self.current.clear();
+    }
+
+    /// What a word is depends on the signs beside it.
+    fn refine(&self, text: &str, mut set: Set, span: Span, lower: bool) -> Set {
+        let bytes = self.text.as_bytes();
+        // Names in capitals only: Dan and Stan are people.
+        if set & DAN != 0 && lower {
+            set &= !DAN;
+        }
+        if set & MARK != 0
+            && !super::marks::is_mark(self.text, text, span, self.blank_line_before(span.start))
+        {
+            set &= !MARK;
+        }
+        if set & MARK != 0 && text != "system" {
+            set |= TOKEN_MARK;
+        }
+        if self.comment {
+            set |= HIDDEN;
+        }
+        match text {
+            "http" | "https" if bytes[span.end..].starts_with(b"://") => set |= TO_WHERE,
+            "env" if span.start > 0 && bytes[span.start - 1] == b'.' => set |= SECRET,
+            _ => {}
+        }
+        set
+    }
+
+    fn blank_line_before(&self, start: usize) -> bool {
+        self.text.as_bytes()[..start]
+            .iter()
+            .rev()
+            .take(16)
+            .find(|byte| !matches!(byte, b' ' | b'\t' | b'#' | b'*' | b'>'))
+            .is_none_or(|&byte| byte == b'\n')
+    }
+
+    fn single_letter(&mut self, letter: u8, start: usize, end: usize) {
+        if !self.single.letters.is_empty() && start != self.single.end + 1 {
+            self.flush_single();
+        }
+        if self.single.letters.is_empty() {
+            self.single.start = start;
+        }
+        if self.single.letters.len() <= LONGEST {
+            self.single.letters.push(letter);
+        }
+        self.single.end = end;
+    }
+
+    fn flush_single(&mut self) {
+        if self.single.letters.len() >= 4
+            && let Some((text, set)) = look_up(&self.single.letters)
+        {
+            let span = Span { start: self.single.start, end: self.single.end };
+            self.push(text, set & !MARK, span);
+        }
+        self.single.letters.clear();
+    }
+
+    fn separator(&mut self, byte: u8, at: usize) {
+        let bytes = self.text.as_bytes();
+        let next = bytes.get(at + 1).copied().unwrap_or(b'\n');
+        match byte {
+            b'\n' => {
+                if self.blank_line {
+                    self.sentence += 1;
+                    self.mark_last(ENDS, 0);
+                }
+                self.blank_line = true;
+                self.quoted = false;
+                return;
+            }
+            b' ' | b'\t' | b'\r' => return,
+            b'.' | b'!' | b'?'
+                if matches!(
+                    next,
+                    b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'\'' | b'`' | b')' | b'<' | b'*'
+                ) =>
+            {
+                self.mark_last(ENDS, 0);
+                self.sentence += 1;
+            }
+            b';' => {
+                self.mark_last(ENDS, 0);
+                self.sentence += 1;
+            }
+            b',' | b')' | b'-' if next == b' ' || next == b'\n' => self.mark_last(ENDS, 0),
+            b':' => self.mark_last(ENDS | COLON, 0),
+            b'"' | b'`' => self.quoted = !self.quoted,
+            b'\'' => {
+                let before = at.checked_sub(1).map(|before| bytes[before]);
+                let opens = !self.quoted
+                    && next.is_ascii_alphanumeric()
+                    && !before.is_some_and(|b| b.is_ascii_alphanumeric());
+                self.quoted = opens;
+            }
+            b'@' if at > 0 && bytes[at - 1].is_ascii_alphanumeric() && next.is_ascii_alphanumeric() => {
+                self.push("@", TO_WHERE, Span { start: at, end: at + 1 });
+            }
+            b'<' if bytes[at..].starts_with(b"<!--") => self.comment = true,
+            b'>' if bytes[..at].ends_with(b"--") => self.comment = false,
+            _ => {}
+        }
+        self.blank_line = false;
+    }
+
+    /// Adds classes to the word that has just been read, if it is a known one.
+    fn mark_last(&mut self, set: Set, back: u32) {
+        let words = self.words;
+        if let Some(last) = self.hits.last_mut()
+            && last.word + back >= words
+        {
+            last.set |= set;
+        }
+    }
+}
+
+/// Gives phrases their classes.
+fn phrases(hits: &mut [Hit]) {
+    for at in 0..hits.len() {
+        let first = hits[at].text;
+        for (words, set) in PHRASES.iter().filter(|(words, _)| words[0] == first) {
+            if words.iter().enumerate().skip(1).all(|(offset, word)| follows(&hits[at..], offset, word)) {
+                hits[at].set |= set;
+                hits[at].span.end = hits[at + words.len() - 1].span.end;
+            }
+        }
+        // "everything above": nothing that it is above of.
+        let set = hits[at].set;
+        if set & PREV != 0
+            && hits.get(at + 1).is_some_and(|next| {
+                next.word == hits[at].word + 1 && (next.text == "and" || next.set & INSTR != 0)
+            })
+        {
+            hits[at].set |= ENDS;
+        }
+    }
+}
+
+fn follows(hits: &[Hit], offset: usize, word: &str) -> bool {
+    // A word in the way would have a number of its own; a hit without a word of its own is an e-mail address's sign.
+    hits.get(offset).is_some_and(|hit| {
+        hit.text == word
+            && u64::from(hit.word) == u64::from(hits[0].word) + offset as u64
+            && hit.sentence == hits[0].sentence
+    })
+}

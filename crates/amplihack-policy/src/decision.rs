@@ -1,0 +1,150 @@
+//! What the policy says: a decision, the rule behind it, and why, joined by strictest wins.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// The answer to a tool call. A greater one is stricter, and wins.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Nothing to say: the host decides by its own rules.
+    #[default]
+    None,
+    /// Allowed, because the user's own policy says so.
+    Allow,
+    /// A person has to say yes.
+    Ask,
+    /// Refused.
+    Deny,
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        })
+    }
+}
+
+/// The stable name of a rule, `pack/rule`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuleId(pub Cow<'static, str>);
+
+impl RuleId {
+    /// A built-in rule's name.
+    pub const fn new(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Bytes of the judged text, from `start` to `end` (exclusive).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// Behind the last byte.
+    pub end: usize,
+}
+
+/// A decision with its rule and reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The decision.
+    pub decision: Decision,
+    /// The rule that decided; `None` when there is nothing to say.
+    pub rule: Option<RuleId>,
+    /// One line for the model and for a person: what would happen, and what to do instead. Empty when there is nothing to say.
+    pub reason: String,
+    /// The parts of the text that it is about.
+    pub spans: Vec<Span>,
+    /// What would have been decided, where the mode only observes. `decision` is [`Decision::None`] then.
+    pub would_be: Option<Decision>,
+}
+
+impl Verdict {
+    /// Nothing to say.
+    pub fn none() -> Self {
+        Self {
+            decision: Decision::None,
+            rule: None,
+            reason: String::new(),
+            spans: Vec::new(),
+            would_be: None,
+        }
+    }
+
+    /// A decision of `rule`.
+    pub fn new(decision: Decision, rule: RuleId, reason: impl Into<String>, spans: Vec<Span>) -> Self {
+        Self { decision, rule: Some(rule), reason: reason.into(), spans, would_be: None }
+    }
+
+    /// The stricter of two; of two that are equally strict, this one.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        if (other.decision, other.would_be) > (self.decision, self.would_be) { other } else { self }
+    }
+
+    /// The same, only observed: nothing is decided, and `would_be` tells what would have been.
+    #[must_use]
+    pub fn observed(self) -> Self {
+        let would_be = (self.decision != Decision::None).then_some(self.decision).or(self.would_be);
+        Self { decision: Decision::None, would_be, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn verdicts() -> impl Strategy<Value = Verdict> {
+        let decision = prop_oneof![
+            Just(Decision::None),
+            Just(Decision::Allow),
+            Just(Decision::Ask),
+            Just(Decision::Deny)
+        ];
+        (decision, "[a-c]", any::<bool>()).prop_map(|(decision, rule, observed)| {
+            let verdict = Verdict::new(decision, RuleId(Cow::Owned(rule.clone())), rule, Vec::new());
+            if observed { verdict.observed() } else { verdict }
+        })
+    }
+
+    /// All but the rule's text.
+    fn weight(verdict: &Verdict) -> (Decision, Option<Decision>) {
+        (verdict.decision, verdict.would_be)
+    }
+
+    proptest! {
+        #[test]
+        fn join_is_a_lattice(a in verdicts(), b in verdicts(), c in verdicts()) {
+            prop_assert_eq!(a.clone().join(a.clone()), a.clone());
+            prop_assert_eq!(weight(&a.clone().join(b.clone())), weight(&b.clone().join(a.clone())));
+            prop_assert_eq!(a.clone().join(b.clone()).join(c.clone()), a.clone().join(b.clone().join(c.clone())));
+            prop_assert!(a.clone().join(b.clone()).decision >= a.decision);
+            if a.decision <= b.decision {
+                prop_assert!(a.join(c.clone()).decision <= b.join(c).decision);
+            }
+        }
+    }
+
+    #[test]
+    fn none_is_neutral() {
+        let deny = Verdict::new(Decision::Deny, RuleId::new("a/b"), "why", vec![Span { start: 1, end: 2 }]);
+        assert_eq!(Verdict::none().join(deny.clone()), deny);
+        assert_eq!(deny.clone().join(Verdict::none()), deny);
+        assert_eq!(deny.observed().would_be, Some(Decision::Deny));
+    }
+}

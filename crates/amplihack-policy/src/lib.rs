@@ -1,0 +1,19 @@
+//! One policy between agents and everything that they can do: what a tool call would do, and whether it may.
+//!
+//! Pure: [`Policy::judge`] asks facts of the world through [`World`] and only when a rule needs them. Nothing here knows a
+//! host's JSON, an agent's flags or an asynchronous runtime.
+
+pub mod audit;
+pub mod content;
+pub mod decision;
+pub mod event;
+pub mod fetch;
+pub mod policy;
+pub mod rules;
+pub mod secrets;
+pub mod shell;
+pub mod user;
+
+pub use decision::{Decision, RuleId, Span, Verdict};
+pub use event::{Event, Origin, World};
+pub use policy::{Limits, Policy};

@@ -1,0 +1,460 @@
+//! Which files a command writes, removes, moves away or gives other permissions.
+
+use super::call::{Arg, Call};
+use super::code;
+use super::options::Options;
+use super::script::Script;
+use super::target::Target;
+use crate::decision::Span;
+use crate::shell::RedirectKind;
+
+/// What is done to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Written, created or edited.
+    Write,
+    /// Removed.
+    Remove,
+    /// Renamed or moved away.
+    Move,
+    /// Its owner, mode or attributes.
+    Mode,
+}
+
+/// One file that a command changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// The file or directory.
+    pub(crate) target: Target,
+    /// What is done to it.
+    pub(crate) kind: Kind,
+    /// Whether everything below it is meant too.
+    pub(crate) recursive: bool,
+    /// Whether only some files below it are meant, chosen by a test.
+    pub(crate) narrowed: bool,
+    /// Whether it is edited in place, line by line.
+    pub(crate) edited: bool,
+    /// Whether a redirection does it.
+    pub(crate) redirected: bool,
+    /// Where it is named.
+    pub(crate) span: Span,
+}
+
+impl Change {
+    fn new(target: Target, kind: Kind, span: Span) -> Self {
+        Self { target, kind, recursive: false, narrowed: false, edited: false, redirected: false, span }
+    }
+
+    /// Whether the file is gone from its place afterwards.
+    pub(crate) fn takes_away(&self) -> bool {
+        matches!(self.kind, Kind::Remove | Kind::Move)
+    }
+}
+
+/// The changes of a command, computed once.
+pub(crate) fn changes<'c>(script: &Script<'_>, call: &'c Call<'_>) -> &'c [Change] {
+    call.changes.get_or_init(|| {
+        let mut found = Finder { script, call, found: Vec::new() };
+        found.redirects();
+        found.program();
+        found.found
+    })
+}
+
+struct Finder<'f, 'a> {
+    script: &'f Script<'a>,
+    call: &'f Call<'a>,
+    found: Vec<Change>,
+}
+
+impl Finder<'_, '_> {
+    fn add(&mut self, kind: Kind, arg: &Arg) -> &mut Change {
+        let target = self.script.target(self.call, arg);
+        self.push(Change::new(target, kind, arg.span))
+    }
+
+    fn push(&mut self, change: Change) -> &mut Change {
+        self.found.push(change);
+        let last = self.found.len() - 1;
+        &mut self.found[last]
+    }
+
+    fn text(&mut self, kind: Kind, text: &str) -> &mut Change {
+        let arg = Arg::of(text);
+        let span = self.call.span();
+        let change = self.add(kind, &arg);
+        change.span = span;
+        change
+    }
+
+    fn redirects(&mut self) {
+        let call = self.call;
+        for (kind, target) in &call.redirects {
+            if matches!(kind, RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite) {
+                self.add(Kind::Write, target).redirected = true;
+            }
+        }
+    }
+
+    fn program(&mut self) {
+        let call = self.call;
+        match call.program.as_str() {
+            "rm" | "unlink" | "rmdir" | "shred" | "trash" | "trash-put" | "srm" | "rimraf" => self.remove(),
+            "find" | "fd" | "fdfind" => self.find(),
+            "mv" => self.r#move(),
+            "cp" | "install" | "ln" => self.copy(),
+            "tee" | "sponge" | "touch" | "truncate" | "ed" | "ex" => {
+                let options = Options::read(&call.args, "srtd", &["size", "reference", "date"]);
+                options.operands.into_iter().for_each(|arg| {
+                    self.add(Kind::Write, arg);
+                });
+            }
+            "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => self.mode(),
+            "dd" => {
+                call.args.iter().filter_map(|arg| Some((arg, arg.marked().strip_prefix("of=")?))).for_each(
+                    |(arg, to)| {
+                        let to = arg.with_text(to);
+                        self.add(Kind::Write, &to);
+                    },
+                );
+            }
+            "sed" | "gsed" | "perl" | "ruby" => self.in_place(),
+            "rsync" => self.rsync(),
+            "scp" => {
+                let to = Options::read(&call.args, "iPFoclSJ", &[]).operands.pop();
+                to.filter(|to| !to.text().contains(':')).into_iter().for_each(|to| {
+                    self.add(Kind::Write, to);
+                });
+            }
+            "curl" | "wget" | "aria2c" => self.download(),
+            "tar" | "bsdtar" => self.tar(),
+            "git" => self.git(),
+            "gio" if call.arg(0) == Some("trash") => call.args[1..].iter().for_each(|arg| {
+                self.add(Kind::Remove, arg).recursive = true;
+            }),
+            "patch" => call.operands().take(1).for_each(|arg| {
+                self.add(Kind::Write, arg);
+            }),
+            _ => {}
+        }
+        self.code();
+    }
+
+    fn remove(&mut self) {
+        let call = self.call;
+        let options = Options::read(
+            &call.args,
+            if call.is(&["shred"]) { "nsu" } else { "" },
+            &["iterations", "size", "random-source", "interactive"],
+        );
+        let recursive = options.has('r')
+            || options.has('R')
+            || options.has('d')
+            || options.has_long("recursive")
+            || call.is(&["rmdir", "trash", "trash-put", "rimraf"])
+            || call.args.iter().any(|arg| arg.dynamic && arg.text().starts_with(super::marks::UNKNOWN));
+        for arg in options.operands {
+            self.add(Kind::Remove, arg).recursive = recursive;
+        }
+        if call.command.via.iter().any(|via| via == "xargs" || via == "parallel") {
+            self.add_from_input(recursive);
+        }
+    }
+
+    /// Operands that `xargs` takes from its input.
+    fn add_from_input(&mut self, recursive: bool) {
+        let (script, call) = (self.script, self.call);
+        if let Some(text) = script.fed_text(call) {
+            for word in text.split_whitespace() {
+                self.text(Kind::Remove, word).recursive = recursive;
+            }
+        }
+        for source in script.upstream(call) {
+            match source.program.as_str() {
+                "find" => {
+                    let search = Search::read(&source.args);
+                    for root in &search.roots {
+                        let target = script.target(source, root);
+                        let change = self.push(Change::new(target, Kind::Remove, root.span));
+                        (change.recursive, change.narrowed) = (true, search.narrowed);
+                    }
+                }
+                "echo" | "printf" => source.args.iter().for_each(|arg| {
+                    arg.text().split_whitespace().for_each(|word| {
+                        self.text(Kind::Remove, word).recursive = recursive;
+                    });
+                }),
+                _ => {}
+            }
+        }
+    }
+
+    fn find(&mut self) {
+        let search = Search::read(&self.call.args);
+        if !search.deletes {
+            return;
+        }
+        for root in &search.roots {
+            let change = self.add(Kind::Remove, root);
+            (change.recursive, change.narrowed) = (true, search.narrowed);
+        }
+    }
+
+    fn r#move(&mut self) {
+        let call = self.call;
+        let options = Options::read(&call.args, "tS", &["target-directory", "suffix"]);
+        let into = options.value('t', "target-directory").map(str::to_owned);
+        let mut operands = options.operands.clone();
+        let to = if into.is_none() { operands.pop() } else { None };
+        for arg in &operands {
+            self.add(Kind::Move, arg).recursive = true;
+        }
+        self.destination(into.as_deref(), to, &operands);
+    }
+
+    fn copy(&mut self) {
+        let call = self.call;
+        let options =
+            Options::read(&call.args, "tSmog", &["target-directory", "suffix", "mode", "owner", "group"]);
+        let into = options.value('t', "target-directory").map(str::to_owned);
+        let mut operands = options.operands.clone();
+        let to = if into.is_none() && operands.len() > 1 { operands.pop() } else { None };
+        self.destination(into.as_deref(), to, &operands);
+    }
+
+    /// A destination may be the file itself or the directory for it.
+    fn destination(&mut self, into: Option<&str>, to: Option<&Arg>, sources: &[&Arg]) {
+        let to = match (into, to) {
+            (Some(into), _) => Arg::of(into),
+            (None, Some(to)) => to.clone(),
+            (None, None) => return,
+        };
+        let target = self.script.target(self.call, &to);
+        for source in sources {
+            let name = self.script.target(self.call, source).name().to_owned();
+            let mut inside = target.clone();
+            inside.parts.push(name);
+            self.push(Change::new(inside, Kind::Write, to.span));
+        }
+        self.push(Change::new(target, Kind::Write, to.span));
+    }
+
+    fn mode(&mut self) {
+        let call = self.call;
+        let options = Options::read(
+            &call.args,
+            if call.is(&["setfacl"]) { "mxM" } else { "" },
+            &["reference", "modify", "remove", "from"],
+        );
+        let recursive = options.has('R') || options.has_long("recursive");
+        let skip = usize::from(!(options.has_long("reference") || call.is(&["setfacl"])));
+        // A mode such as `-x` or `-rwx` looks like options.
+        let dashed = call.args.iter().any(|arg| {
+            arg.text().len() > 1
+                && arg.text().starts_with('-')
+                && arg.text()[1..].chars().all(|ch| "rwxstXi".contains(ch))
+        });
+        for arg in options.operands.into_iter().skip(if dashed { 0 } else { skip }) {
+            self.add(Kind::Mode, arg).recursive = recursive;
+        }
+    }
+
+    fn in_place(&mut self) {
+        let call = self.call;
+        let options = Options::read(&call.args, "eflE", &["expression", "file"]);
+        let edits = options.has('i')
+            || options.has_long("in-place")
+            || options.short.iter().any(|(ch, _)| *ch == 'I');
+        if !edits {
+            return;
+        }
+        let script_given = options.short.iter().any(|(ch, _)| "ef".contains(*ch))
+            || options.has_long("expression")
+            || options.has_long("file");
+        for arg in options.operands.iter().skip(usize::from(!script_given)) {
+            self.add(Kind::Write, arg).edited = true;
+        }
+    }
+
+    fn rsync(&mut self) {
+        let call = self.call;
+        let mut operands =
+            Options::read(&call.args, "efTB", &["rsh", "exclude", "include", "filter"]).operands;
+        let to = operands.pop();
+        if call.has(&["--remove-source-files"]) {
+            for arg in &operands {
+                self.add(Kind::Move, arg).recursive = true;
+            }
+        }
+        if let Some(to) = to.filter(|to| !to.text().contains(':')) {
+            self.destination(None, Some(to), &operands);
+        }
+    }
+
+    fn download(&mut self) {
+        for target in super::net::saved(self.script, self.call) {
+            let span = self.call.span();
+            self.push(Change::new(target, Kind::Write, span));
+        }
+    }
+
+    fn tar(&mut self) {
+        let call = self.call;
+        let options = Options::read(&call.args, "fC", &["file", "directory"]);
+        if let Some(dir) = options.value('C', "directory").map(str::to_owned) {
+            self.text(Kind::Write, &dir);
+        }
+        if options.has_long("remove-files") {
+            for arg in &options.operands {
+                self.add(Kind::Move, arg).recursive = true;
+            }
+        }
+    }
+
+    fn git(&mut self) {
+        let Some(git) = super::git::git(self.script, self.call) else { return };
+        if git.sub == "worktree" && git.args.first().is_some_and(|arg| arg.text() == "remove") {
+            for arg in git.args[1..].iter().filter(|arg| !arg.text().starts_with('-')) {
+                let target = self.script.target_in(arg.marked(), git.dir.as_deref());
+                self.push(Change::new(target, Kind::Remove, arg.span)).recursive = true;
+            }
+        }
+    }
+
+    fn code(&mut self) {
+        let Some(code) = code::code(self.script, self.call) else { return };
+        for (what, texts) in code::removals(&code) {
+            for text in texts {
+                let mut raw = String::new();
+                super::marks::mark(&text, true, &mut raw);
+                let target = self.script.target_in(&raw, self.call.dir.as_deref());
+                let span = self.call.span();
+                self.push(Change::new(target, what, span)).recursive = true;
+            }
+        }
+        for text in code::writes(&code) {
+            self.text(Kind::Write, &text);
+        }
+    }
+}
+
+/// What `find` looks at and does.
+struct Search<'c> {
+    roots: Vec<std::borrow::Cow<'c, Arg>>,
+    narrowed: bool,
+    deletes: bool,
+}
+
+/// Tests that choose some files among many.
+const NARROWING: [&str; 24] = [
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-mtime",
+    "-mmin",
+    "-atime",
+    "-amin",
+    "-ctime",
+    "-cmin",
+    "-newer",
+    "-size",
+    "-empty",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-perm",
+    "-inum",
+    "-samefile",
+    "-nouser",
+];
+
+impl<'c> Search<'c> {
+    fn read(args: &'c [Arg]) -> Self {
+        use std::borrow::Cow;
+        let mut search = Self { roots: Vec::new(), narrowed: false, deletes: false };
+        let mut negated = false;
+        let mut rest = args.iter().peekable();
+        let mut in_expression = false;
+        while let Some(arg) = rest.next() {
+            let text = arg.text();
+            if !in_expression && !text.starts_with('-') && !matches!(text, "(" | "!" | ")") {
+                search.roots.push(Cow::Borrowed(arg));
+                continue;
+            }
+            in_expression |= !matches!(text, "-H" | "-L" | "-P" | "-E" | "-X");
+            match text {
+                "!" | "-not" => {
+                    negated = true;
+                    continue;
+                }
+                "-delete" => search.deletes = true,
+                "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let program = rest.peek().map_or("", |next| super::call::base(next.text()));
+                    search.deletes |=
+                        matches!(program, "rm" | "shred" | "unlink" | "rmdir" | "mv" | "truncate");
+                    let shell = matches!(program, "sh" | "bash" | "dash" | "zsh" | "sudo" | "env");
+                    let mut inner = Vec::new();
+                    for next in rest.by_ref() {
+                        if matches!(next.text(), ";" | "+") {
+                            break;
+                        }
+                        inner.push(next.text());
+                    }
+                    search.deletes |= shell
+                        && inner.iter().any(|text| {
+                            text.split([' ', ';'])
+                                .any(|word| matches!(super::call::base(word), "rm" | "shred"))
+                        });
+                }
+                name if NARROWING.contains(&name) || name.starts_with("-newer") => {
+                    let everything = match (name, rest.peek().map(|next| next.text())) {
+                        ("-empty" | "-nouser", _) => false,
+                        (_, value) => {
+                            rest.next();
+                            value.is_some_and(|value| value.chars().all(|ch| "*?./".contains(ch)))
+                        }
+                    };
+                    search.narrowed |= !negated && !everything;
+                }
+                // An alternative may match everything again.
+                "-o" | "-or" | "," => {
+                    search.narrowed =
+                        search.narrowed && rest.peek().is_some_and(|next| NARROWING.contains(&next.text()));
+                }
+                _ => {}
+            }
+            negated = false;
+        }
+        if search.roots.is_empty() {
+            search.roots.push(Cow::Owned(Arg::of(".")));
+        }
+        search
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn find_is_narrowed_by_tests_that_choose() {
+        for (script, narrowed, deletes) in [
+            (". -name *.pyc -delete", true, true),
+            (". -delete", false, true),
+            ("/ -name * -delete", false, true),
+            (". ! -name x -delete", false, true),
+            (". -type f -exec rm {} ;", false, true),
+            (". -name x -print", true, false),
+        ] {
+            let args: Vec<Arg> = script.split(' ').map(Arg::of).collect();
+            let search = Search::read(&args);
+            assert_eq!((search.narrowed, search.deletes), (narrowed, deletes), "{script}");
+            assert_eq!(search.roots.len(), 1);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Private keys, passwords and tokens: which files hold them, and which commands read them.
+
+use super::call::{Arg, Call};
+use super::code;
+use super::script::Script;
+use super::target::Target;
+use crate::decision::Span;
+use crate::shell::RedirectKind;
+
+/// A command's use of a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Use {
+    /// What it is, for a person.
+    pub(crate) what: String,
+    /// Whether nobody but root has any business with it.
+    pub(crate) refused: bool,
+    /// Whether the command only names it to somebody who needs it, such as `ssh -i`.
+    pub(crate) handed: bool,
+    /// Where it is named.
+    pub(crate) span: Span,
+}
+
+const FILES: [&[&str]; 26] = [
+    &[".aws", "credentials"],
+    &[".aws", "sso"],
+    &[".azure", "accessTokens.json"],
+    &[".azure", "msal_token_cache.json"],
+    &[".config", "gcloud", "credentials.db"],
+    &[".config", "gcloud", "application_default_credentials.json"],
+    &[".kube", "config"],
+    &[".docker", "config.json"],
+    &[".netrc"],
+    &[".git-credentials"],
+    &[".pypirc"],
+    &[".pgpass"],
+    &[".my.cnf"],
+    &[".vault-token"],
+    &[".config", "gh", "hosts.yml"],
+    &[".gnupg", "private-keys-v1.d"],
+    &[".cargo", "credentials"],
+    &[".cargo", "credentials.toml"],
+    &[".claude", ".credentials.json"],
+    &[".codex", "auth.json"],
+    &[".local", "share", "amp", "secrets.json"],
+    &[".local", "share", "keyrings"],
+    &[".password-store"],
+    &[".terraform.d", "credentials.tfrc.json"],
+    &["Login Data"],
+    &["key4.db"],
+];
+
+/// Whether a file holds secrets: what it is, and whether reading it is refused.
+pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
+    let name = target.name();
+    if name.rsplit('.').next() == Some("pub") {
+        return None;
+    }
+    if target.is(&["etc", "shadow"]) || target.is(&["etc", "gshadow"]) || target.is(&["etc", "shadow-"]) {
+        return Some(("the system's password hashes", true));
+    }
+    if target.parts.first().is_some_and(|first| first == "proc") && name == "environ" && target.rooted {
+        return Some(("another process's environment", false));
+    }
+    if let Some(rest) = target.behind(&[".ssh"]) {
+        return match rest.first().map(String::as_str) {
+            Some("known_hosts" | "known_hosts.old" | "config" | "authorized_keys" | "authorized_keys2") => {
+                None
+            }
+            _ => Some(("private SSH keys", false)),
+        };
+    }
+    let key = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ed25519_sk", "id_ecdsa_sk", "privkey.pem"];
+    if key.contains(&name) {
+        return Some(("a private key", false));
+    }
+    if FILES.iter().any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2)) {
+        return Some(("stored credentials", false));
+    }
+    if matches!(name, ".env" | ".env.local" | ".env.production" | ".env.prod") {
+        return Some(("the project's secrets", false));
+    }
+    None
+}
+
+/// Programs that name files without showing what is in them.
+const BLIND: [&str; 60] = [
+    "ls",
+    "stat",
+    "test",
+    "[",
+    "[[",
+    "file",
+    "echo",
+    "printf",
+    "mkdir",
+    "touch",
+    "rm",
+    "rmdir",
+    "chmod",
+    "chown",
+    "chgrp",
+    "find",
+    "cd",
+    "pushd",
+    "du",
+    "tree",
+    "eza",
+    "exa",
+    "which",
+    "ssh-add",
+    "ssh-keygen",
+    "ssh-copy-id",
+    "realpath",
+    "readlink",
+    "basename",
+    "dirname",
+    "export",
+    "unset",
+    "kubectl",
+    "helm",
+    "aws",
+    "gcloud",
+    "npm",
+    "cargo",
+    "true",
+    "false",
+    ":",
+    "wc",
+    "sha256sum",
+    "md5sum",
+    "shred",
+    "unlink",
+    "mount",
+    "umount",
+    "df",
+    "chattr",
+    "lsattr",
+    "getfacl",
+    "setfacl",
+    "declare",
+    "local",
+    "readonly",
+    "wait",
+    "sleep",
+    "amplihack",
+    "gh",
+];
+
+/// The secrets that a command reads, computed once.
+pub(crate) fn uses<'c>(script: &Script<'_>, call: &'c Call<'_>) -> &'c [Use] {
+    call.uses.get_or_init(|| read(script, call))
+}
+
+fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
+    let mut found = Vec::new();
+    for (kind, arg) in &call.redirects {
+        if matches!(kind, RedirectKind::Read | RedirectKind::ReadWrite) {
+            found.extend(used(script, call, arg, arg.marked(), false));
+        }
+    }
+    if BLIND.contains(&call.program.as_str()) || call.program.is_empty() {
+        return found;
+    }
+    if call.is(&["git"])
+        && !super::git::git(script, call)
+            .is_some_and(|git| matches!(git.sub.as_str(), "diff" | "hash-object"))
+    {
+        return found;
+    }
+    let mut skip_next = false;
+    for (at, arg) in call.args.iter().enumerate() {
+        let text = arg.text();
+        if std::mem::take(&mut skip_next) {
+            found.extend(used(script, call, arg, arg.marked(), true));
+            continue;
+        }
+        skip_next = hands_over(&call.program, text);
+        if skip_next || is_pattern(call, at) {
+            continue;
+        }
+        let marked = arg.marked();
+        let starts =
+            std::iter::once(0).chain(marked.match_indices(['=', '@', ':', ',']).map(|(at, _)| at + 1));
+        for start in starts {
+            let part = marked[start..].split([':', ',']).next().unwrap_or_default();
+            if !part.starts_with("//") && !part.is_empty() {
+                found.extend(used(script, call, arg, part, false));
+            }
+        }
+    }
+    if let Some(code) = code::code(script, call) {
+        for literal in code::literals(&code) {
+            found.extend(used(script, call, &call.path, &literal, false));
+        }
+    }
+    found
+}
+
+/// Options whose value is a key that the program itself uses.
+fn hands_over(program: &str, option: &str) -> bool {
+    match program {
+        "ssh" | "scp" | "sftp" | "sshfs" | "mosh" | "age" | "rage" | "ansible" | "ansible-playbook" => {
+            matches!(option, "-i" | "--identity" | "--private-key" | "-F")
+        }
+        "curl" => matches!(option, "--key" | "--cert" | "-E" | "--netrc-file" | "--cacert"),
+        "wget" => option == "--private-key",
+        "docker" | "podman" | "docker-compose" => option == "--env-file",
+        _ => false,
+    }
+}
+
+/// Whether an argument is what is searched for, not where.
+fn is_pattern(call: &Call<'_>, at: usize) -> bool {
+    call.is(&["grep", "egrep", "fgrep", "rg", "ag", "sed", "awk", "gawk", "jq"])
+        && call.args[..at].iter().all(|arg| arg.text().starts_with('-'))
+        && !call.args[..at].iter().any(|arg| matches!(arg.text(), "-e" | "-f"))
+}
+
+fn used(script: &Script<'_>, call: &Call<'_>, arg: &Arg, part: &str, handed: bool) -> Option<Use> {
+    // Programs expand `~` themselves in places where the shell does not.
+    let tilde = part.strip_prefix("~/").map(|rest| format!("{}/{rest}", super::marks::TILDE));
+    let target = script.target_in(tilde.as_deref().unwrap_or(part), call.dir.as_deref());
+    let (what, refused) = secret(&target)?;
+    if what == "the project's secrets"
+        && call.is(&["source", ".", "docker", "podman", "docker-compose", "cp", "dotenv", "diff"])
+    {
+        return None;
+    }
+    Some(Use { what: format!("{what} ({})", target.shown()), refused, handed, span: arg.span })
+}
+
+/// Whether a variable's name says that it holds a secret.
+pub(crate) fn secret_name(name: &str) -> bool {
+    let name = name.to_uppercase();
+    let has = |part: &str| name.split('_').any(|word| word == part);
+    ["SECRET", "PASSWORD", "PASSWD", "TOKEN", "APIKEY", "CREDENTIALS", "PASSPHRASE", "PAT"]
+        .iter()
+        .any(|part| has(part))
+        || (has("KEY") && ["API", "ACCESS", "PRIVATE", "SIGNING", "SERVICE"].iter().any(|part| has(part)))
+}
+
+/// Whether a command prints the whole environment, or a secret of it.
+pub(crate) fn dumps_environment(call: &Call<'_>) -> bool {
+    match call.program.as_str() {
+        "printenv" => {
+            let mut names = call.operands().peekable();
+            names.peek().is_none() || names.any(|name| secret_name(name.text()))
+        }
+        "env" => {
+            let rest: Vec<_> =
+                call.args.iter().filter(|arg| !matches!(arg.text(), "-0" | "--null" | "-v")).collect();
+            rest.iter().all(|arg| arg.text().contains('=') && !arg.text().starts_with('-'))
+                && call.assigns.is_empty()
+                && rest.is_empty()
+        }
+        "export" | "declare" | "typeset" => {
+            call.args.iter().all(|arg| matches!(arg.text(), "-p" | "-x" | "-px" | "-xp"))
+                && (!call.args.is_empty() || call.is(&["export"]))
+        }
+        "set" => call.args.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether a word is made of a variable that holds a secret by its name.
+pub(crate) fn names_secret(word: &crate::shell::Word) -> bool {
+    word.pieces.iter().any(|piece| match piece {
+        crate::shell::Piece::Variable(name) => secret_name(name),
+        crate::shell::Piece::Dynamic(text) => text.strip_prefix("${").is_some_and(|rest| {
+            secret_name(rest.split(|ch: char| !ch.is_alphanumeric() && ch != '_').next().unwrap_or_default())
+        }),
+        crate::shell::Piece::Literal { .. } => false,
+    })
+}

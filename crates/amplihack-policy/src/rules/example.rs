@@ -1,0 +1,128 @@
+//! Examples of rules, and the small world in which they are judged.
+
+use std::path::{Path, PathBuf};
+
+use crate::event::{Event, World};
+
+/// What an example is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExampleKind {
+    /// A shell script.
+    Shell,
+    /// A file that is written.
+    Write,
+    /// A file that is read.
+    Read,
+    /// An address that is fetched.
+    Fetch,
+}
+
+/// One example. It is judged in [`ExampleWorld::CWD`], on the branch `feature/x` unless it says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Example {
+    /// What `text` is.
+    pub kind: ExampleKind,
+    /// The script, path or URL.
+    pub text: &'static str,
+    /// The branch that is checked out; empty: it is not known.
+    pub branch: &'static str,
+    /// Whether there are uncommitted changes.
+    pub dirty: bool,
+}
+
+const fn example(kind: ExampleKind, text: &'static str) -> Example {
+    Example { kind, text, branch: "feature/x", dirty: false }
+}
+
+pub(crate) const fn sh(text: &'static str) -> Example {
+    example(ExampleKind::Shell, text)
+}
+
+pub(crate) const fn write(text: &'static str) -> Example {
+    example(ExampleKind::Write, text)
+}
+
+pub(crate) const fn read(text: &'static str) -> Example {
+    example(ExampleKind::Read, text)
+}
+
+pub(crate) const fn fetch(text: &'static str) -> Example {
+    example(ExampleKind::Fetch, text)
+}
+
+impl Example {
+    pub(crate) const fn on(mut self, branch: &'static str) -> Self {
+        self.branch = branch;
+        self
+    }
+
+    pub(crate) const fn dirty(mut self) -> Self {
+        self.dirty = true;
+        self
+    }
+
+    /// The world that it is judged in.
+    pub fn world(&self) -> ExampleWorld {
+        ExampleWorld { branch: self.branch, dirty: self.dirty }
+    }
+
+    /// Calls `f` with the event that it stands for.
+    pub fn with_event<T>(&self, f: impl FnOnce(&Event<'_>) -> T) -> T {
+        let cwd = Path::new(ExampleWorld::CWD);
+        match self.kind {
+            ExampleKind::Shell => f(&Event::Shell { script: self.text.as_bytes(), cwd }),
+            ExampleKind::Write => f(&Event::Write { path: Path::new(self.text), cwd }),
+            ExampleKind::Read => f(&Event::Read { path: Path::new(self.text), cwd }),
+            ExampleKind::Fetch => f(&Event::Fetch { url: self.text }),
+        }
+    }
+}
+
+/// A machine with one user, one repository and another one on `main` in `/home/u/other`. No files, no links.
+#[derive(Debug, Clone, Copy)]
+pub struct ExampleWorld {
+    branch: &'static str,
+    dirty: bool,
+}
+
+impl ExampleWorld {
+    /// The working directory.
+    pub const CWD: &'static str = "/home/u/proj";
+    /// The user's home.
+    pub const HOME: &'static str = "/home/u";
+}
+
+impl Default for ExampleWorld {
+    fn default() -> Self {
+        Self { branch: "feature/x", dirty: false }
+    }
+}
+
+impl World for ExampleWorld {
+    fn branch(&self, dir: &Path) -> Option<String> {
+        if dir.starts_with("/home/u/other") {
+            return Some("main".to_owned());
+        }
+        (dir.starts_with(Self::CWD) && !self.branch.is_empty()).then(|| self.branch.to_owned())
+    }
+
+    fn dirty(&self, _: &Path) -> Option<bool> {
+        Some(self.dirty)
+    }
+
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        Some(path.to_path_buf())
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        Some(PathBuf::from(Self::HOME))
+    }
+
+    fn git_alias(&self, _: &Path, name: &str) -> Option<String> {
+        match name {
+            "ci" => Some("commit".to_owned()),
+            "yolo" => Some("!git commit --no-verify".to_owned()),
+            _ => None,
+        }
+    }
+}

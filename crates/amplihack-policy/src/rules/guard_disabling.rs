@@ -1,0 +1,217 @@
+//! This plane's own files, variables and programs: what an agent must not switch off.
+
+use super::call::base;
+use super::example::{sh, write};
+use super::place;
+use super::{Ctx, Hit, Pack, Rule, code};
+use crate::decision::{Decision, RuleId};
+
+pub(super) static RULES: &[Rule] = &[
+    Rule {
+        id: RuleId::new("guard_disabling/own-files"),
+        pack: Pack::GuardDisabling,
+        harm: "hooks are no longer asked, the policy is another one, or the audit is gone",
+        decision: Decision::Deny,
+        matches: &[
+            sh("rm -rf ~/.amplihack"),
+            sh("echo '{}' > .claude/settings.json"),
+            sh("sed -i s/hooks/x/ ~/.claude/settings.json"),
+            sh("rm -rf ~/.claude"),
+            sh("cd ~/.claude && rm settings.json"),
+            sh("cp x .github/hooks/pre-tool-use"),
+            sh("truncate -s 0 ~/.claude/logs/xpia/rust_security_20260101.log"),
+            sh("chmod -x /usr/local/bin/amplihack-hooks"),
+            sh("mv ~/.codex/hooks.json /tmp"),
+            sh("rm -f ~/.claude/settings*.json"),
+            sh("tee ~/.config/amplihack/config.toml < x"),
+            sh("python3 -c \"open('.claude/settings.json','w').write('{}')\""),
+            write(".claude/settings.json"),
+            write("/home/u/.amplihack/bin/amplihack-hooks"),
+            write(".github/hooks/hooks.json"),
+        ],
+        not_matches: &[
+            sh("cat .claude/settings.json"),
+            sh("ls ~/.amplihack"),
+            sh("mkdir -p .claude/agents && touch .claude/agents/x.md"),
+            sh("rm target/debug/amplihack-hooks"),
+            sh("touch .github/workflows/ci.yml"),
+            write("src/settings.json"),
+            write(".github/workflows/ci.yml"),
+        ],
+        check: own_files,
+    },
+    Rule {
+        id: RuleId::new("guard_disabling/own-commands"),
+        pack: Pack::GuardDisabling,
+        harm: "an agent gives itself the yes that only a person may give",
+        decision: Decision::Deny,
+        matches: &[
+            sh("amplihack uninstall"),
+            sh("amplihack install --agent claude"),
+            sh("amplihack policy allow-once 7f"),
+            sh("~/.amplihack/bin/amplihack config trust ."),
+            sh("echo y | amplihack uninstall"),
+        ],
+        not_matches: &[
+            sh("amplihack policy check 'ls'"),
+            sh("amplihack doctor"),
+            sh("echo amplihack uninstall"),
+            sh("amplihack config show"),
+        ],
+        check: own_commands,
+    },
+    Rule {
+        id: RuleId::new("guard_disabling/variables"),
+        pack: Pack::GuardDisabling,
+        harm: "a later session runs without this policy",
+        decision: Decision::Deny,
+        matches: &[
+            sh("AMPLIHACK_POLICY=observe claude"),
+            sh("export XPIA_ENABLED=0"),
+            sh("env XPIA_BLOCK_HIGH_RISK=false x"),
+            sh("claude --settings '{\"disableAllHooks\": true}'"),
+        ],
+        not_matches: &[
+            sh("AMPLIHACK_POLICY=strict claude"),
+            sh("XPIA_ENABLED=true x"),
+            sh("echo XPIA_ENABLED=0"),
+            sh("XPIA_VERBOSE_FEEDBACK=1 x"),
+        ],
+        check: variables,
+    },
+    Rule {
+        id: RuleId::new("guard_disabling/killed"),
+        pack: Pack::GuardDisabling,
+        harm: "the guard or the launcher is ended from inside the session",
+        decision: Decision::Deny,
+        matches: &[
+            sh("pkill -f amplihack-hooks"),
+            sh("killall amplihack"),
+            sh("kill $(pgrep amplihack)"),
+            sh("setenforce 0"),
+            sh("ufw disable"),
+        ],
+        not_matches: &[sh("pkill -f my-server"), sh("kill 1234"), sh("pgrep amplihack")],
+        check: killed,
+    },
+    Rule {
+        id: RuleId::new("guard_disabling/nested-agent"),
+        pack: Pack::GuardDisabling,
+        harm: "another agent is started that asks nobody",
+        decision: Decision::Ask,
+        matches: &[
+            sh("claude -p x --dangerously-skip-permissions"),
+            sh("codex exec --dangerously-bypass-approvals-and-sandbox x"),
+            sh("copilot -p x --yolo"),
+        ],
+        not_matches: &[sh("claude -p x"), sh("grep -- --yolo README.md"), sh("codex exec x")],
+        check: nested_agent,
+    },
+];
+
+fn own_files(ctx: &Ctx<'_>) -> Option<Hit> {
+    let home = ctx.script.home.as_deref();
+    ctx.changes().iter().find_map(|change| {
+        let what = place::plane(change, home)?;
+        ctx.deny(format!(
+            "would change {what} (`{}`); only a person may, outside of a session",
+            change.target.shown()
+        ))
+        .map(|hit| hit.at(change.span))
+    })
+}
+
+fn own_commands(ctx: &Ctx<'_>) -> Option<Hit> {
+    let call = ctx.call()?;
+    if !call.is(&["amplihack"]) {
+        return None;
+    }
+    let words: Vec<&str> = call.operands().map(super::Arg::text).collect();
+    let has = |word: &str| words.contains(&word);
+    let refused = matches!(words.first(), Some(&("install" | "uninstall")))
+        || has("policy") && has("allow-once")
+        || has("config") && (has("trust") || has("set") || has("untrust"));
+    refused.then(|| ctx.deny("may only be run by a person, outside of a session"))?
+}
+
+fn variables(ctx: &Ctx<'_>) -> Option<Hit> {
+    let call = ctx.call()?;
+    let set = call.sets().find(|(name, value)| {
+        let value = value.text();
+        match *name {
+            "AMPLIHACK_POLICY" => value != "strict",
+            "XPIA_ENABLED" | "XPIA_BLOCK_HIGH_RISK" => {
+                !matches!(value.to_lowercase().as_str(), "1" | "true" | "yes" | "on")
+            }
+            "XPIA_SECURITY_LEVEL" => !matches!(value.to_lowercase().as_str(), "strict" | "high"),
+            "XPIA_WHITELIST_DOMAINS" | "XPIA_LOG_FILE" | "AMPLIHACK_HOME" | "AMPLIHACK_HOOK_ENGINE" => true,
+            _ => false,
+        }
+    });
+    if let Some((name, value)) = set {
+        return ctx
+            .deny(format!(
+                "would weaken the policy of later sessions by {name}; only a person may, outside of a session"
+            ))
+            .map(|hit| hit.at(value.span));
+    }
+    let agent = call.is(&AGENTS) && call.args.iter().any(|arg| arg.text().contains("disableAllHooks"));
+    agent.then(|| ctx.deny("would start an agent whose hooks are switched off"))?
+}
+
+fn killed(ctx: &Ctx<'_>) -> Option<Hit> {
+    let call = ctx.call()?;
+    let hit = || ctx.deny("would end a guard of this machine; leave it running");
+    match call.program.as_str() {
+        "pkill" | "killall" => call.args.iter().any(|arg| names_guard(arg.text())).then(hit)?,
+        "kill" => call
+            .args
+            .iter()
+            .any(|arg| {
+                ctx.script.inside(arg).any(|inner| {
+                    arg.dynamic
+                        && inner.is(&["pgrep", "pidof"])
+                        && inner.args.iter().any(|arg| names_guard(arg.text()))
+                })
+            })
+            .then(hit)?,
+        "setenforce" => call.has(&["0", "Permissive"]).then(hit)?,
+        "ufw" => call.has(&["disable", "reset"]).then(hit)?,
+        "iptables" | "nft" | "ip6tables" => call.has(&["-F", "--flush", "flush", "-X"]).then(hit)?,
+        "systemctl" | "service" => (call.has(&["stop", "disable", "mask"])
+            && call.args.iter().any(|arg| {
+                ["auditd", "firewalld", "apparmor", "ufw", "fail2ban"]
+                    .contains(&arg.text().trim_end_matches(".service"))
+            }))
+        .then(hit)?,
+        _ => code::code(ctx.script, call)
+            .filter(|code| code::says(code, "kill") && code.contains("amplihack"))
+            .and_then(|_| hit()),
+    }
+}
+
+fn names_guard(text: &str) -> bool {
+    let name = base(text);
+    name.starts_with("amplihack") || name.starts_with("xpia")
+}
+
+const AGENTS: [&str; 6] = ["claude", "codex", "copilot", "amp", "amplihack", "gemini"];
+
+fn nested_agent(ctx: &Ctx<'_>) -> Option<Hit> {
+    let call = ctx.call()?;
+    let open = call.args.iter().any(|arg| {
+        let text = arg.text();
+        text.starts_with("--dangerously-")
+            || matches!(
+                text,
+                "--yolo"
+                    | "--allow-all-tools"
+                    | "--allow-all"
+                    | "--dangerously-allow-all"
+                    | "bypassPermissions"
+                    | "danger-full-access"
+            )
+    });
+    (call.is(&AGENTS) && open)
+        .then(|| ctx.ask("would start another agent that asks nobody; start it with its permissions on"))?
+}

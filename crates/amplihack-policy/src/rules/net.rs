@@ -1,0 +1,264 @@
+//! The network: what downloads, where to, and what sends.
+
+use super::call::{Arg, Call, base};
+use super::code;
+use super::marks::UNKNOWN;
+use super::options::Options;
+use super::script::Script;
+use super::target::Target;
+use crate::shell::RedirectKind;
+
+/// Shells.
+pub(crate) const SHELLS: [&str; 11] =
+    ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "mksh", "rbash"];
+
+/// Programs that print what they fetch.
+const FETCHERS: [&str; 17] = [
+    "curl",
+    "wget",
+    "aria2c",
+    "http",
+    "https",
+    "xh",
+    "lynx",
+    "links",
+    "w3m",
+    "fetch",
+    "nc",
+    "ncat",
+    "netcat",
+    "telnet",
+    "socat",
+    "curlie",
+    "lwp-request",
+];
+
+/// Whether a command gets text from another machine.
+pub(crate) fn fetches(script: &Script<'_>, call: &Call<'_>) -> bool {
+    (FETCHERS.contains(&call.program.as_str()) && !call.has(&["--version", "--help", "-h", "-V"]))
+        || (call.is(&["gh"]) && call.arg(0) == Some("api"))
+        || code::code(script, call)
+            .is_some_and(|code| code::connects(&code) && (code.contains("://") || code::says(&code, "recv")))
+}
+
+/// Whether a command turns hidden text into plain text.
+pub(crate) fn decodes(call: &Call<'_>) -> bool {
+    let options = Options::read(&call.args, "", &[]);
+    match call.program.as_str() {
+        "base64" | "base32" | "basenc" => options.has('d') || options.has('D') || options.has_long("decode"),
+        "xxd" => options.has('r'),
+        "openssl" => call.has(&["-d"]) || call.has(&["enc"]),
+        "uudecode" | "gpg" | "rev" => true,
+        _ => false,
+    }
+}
+
+/// Whether a command reads a script from its input.
+pub(crate) fn runs_input(call: &Call<'_>) -> bool {
+    if SHELLS.contains(&call.program.as_str()) {
+        let options = Options::read(&call.args, "coO", &["rcfile", "init-file"]);
+        if options.has('c') {
+            return false;
+        }
+        return options.has('s') || options.operands.first().is_none_or(|first| is_input(first.text()));
+    }
+    if call.is(&["source", "."]) {
+        return call.args.first().is_some_and(|first| is_input(first.text()));
+    }
+    code::reads_code(call)
+}
+
+fn is_input(text: &str) -> bool {
+    matches!(text, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}
+
+/// Files that a command saves a download in.
+pub(crate) fn saved(script: &Script<'_>, call: &Call<'_>) -> Vec<Target> {
+    let mut found = Vec::new();
+    let mut add = |text: &str| found.push(script.target_in(text, call.dir.as_deref()));
+    let by_url = |arg: &&&Arg| arg.text().contains("://") || arg.text().contains('.');
+    match call.program.as_str() {
+        "curl" => {
+            let options = Options::read(
+                &call.args,
+                "odHXuAeFTbcKmrwxEQ",
+                &[
+                    "output",
+                    "data",
+                    "header",
+                    "request",
+                    "user",
+                    "url",
+                    "max-time",
+                    "retry",
+                    "proto",
+                    "output-dir",
+                ],
+            );
+            let into = options.value('\0', "output-dir").map(|dir| format!("{dir}/")).unwrap_or_default();
+            options.values('o', "output").for_each(|text| add(&format!("{into}{text}")));
+            if options.has('O') || options.has_long("remote-name") || options.has_long("remote-name-all") {
+                options
+                    .operands
+                    .iter()
+                    .filter(by_url)
+                    .for_each(|arg| add(&format!("{into}{}", url_name(arg.text()))));
+            }
+        }
+        "wget" | "aria2c" => {
+            let options = Options::read(
+                &call.args,
+                "OoPUtTdiD",
+                &[
+                    "output-document",
+                    "directory-prefix",
+                    "header",
+                    "user-agent",
+                    "tries",
+                    "timeout",
+                    "out",
+                    "dir",
+                ],
+            );
+            let out = if call.is(&["wget"]) {
+                options.value('O', "output-document")
+            } else {
+                options.value('o', "out")
+            };
+            let prefix = if call.is(&["wget"]) {
+                options.value('P', "directory-prefix")
+            } else {
+                options.value('d', "dir")
+            };
+            let into = prefix.map(|dir| format!("{dir}/")).unwrap_or_default();
+            match out {
+                Some("-") => {}
+                Some(out) => add(&format!("{into}{out}")),
+                None => options
+                    .operands
+                    .iter()
+                    .filter(by_url)
+                    .for_each(|arg| add(&format!("{into}{}", url_name(arg.text())))),
+            }
+        }
+        _ => {}
+    }
+    found
+}
+
+fn url_name(url: &str) -> &str {
+    base(url.split(['?', '#']).next().unwrap_or(url))
+}
+
+/// Every file of a script that holds a download or what hidden text was decoded to.
+pub(crate) fn downloads<'s>(script: &'s Script<'_>) -> &'s [Target] {
+    script.downloads.get_or_init(|| {
+        let mut found = Vec::new();
+        for call in &script.calls {
+            found.extend(saved(script, call));
+            let writes = || {
+                let redirected = call
+                    .redirects
+                    .iter()
+                    .filter(|(kind, _)| matches!(kind, RedirectKind::Write | RedirectKind::Append))
+                    .map(|(_, arg)| arg);
+                redirected.chain(call.operands().filter(|_| call.is(&["tee"])))
+            };
+            if writes().next().is_some() {
+                let fed = || {
+                    script.upstream(call).into_iter().any(|source| fetches(script, source) || decodes(source))
+                };
+                if fetches(script, call) || decodes(call) || fed() || substituted(script, call, fetches) {
+                    found.extend(writes().map(|arg| script.target(call, arg)));
+                }
+            }
+        }
+        // A copy of it is it.
+        for call in script.calls.iter().filter(|call| call.is(&["mv", "cp", "install"])) {
+            if let [.., source, to] = call.operands().collect::<Vec<_>>().as_slice() {
+                let (source, to) = (script.target(call, source), script.target(call, to));
+                if found.iter().any(|file| file.same(&source)) {
+                    found.push(to);
+                }
+            }
+        }
+        found.retain(|target| {
+            !target.parts.is_empty() && !target.parts[0].starts_with(UNKNOWN) && !target.is(&["dev", "null"])
+        });
+        found.truncate(256);
+        found
+    })
+}
+
+/// Whether a substitution in one of a command's words holds such a command.
+pub(crate) fn substituted(
+    script: &Script<'_>,
+    call: &Call<'_>,
+    test: fn(&Script<'_>, &Call<'_>) -> bool,
+) -> bool {
+    call.args.iter().any(|arg| holds(script, arg, test))
+}
+
+/// Whether a substitution in a word holds such a command.
+pub(crate) fn holds(script: &Script<'_>, arg: &Arg, test: fn(&Script<'_>, &Call<'_>) -> bool) -> bool {
+    arg.dynamic && script.inside(arg).any(|inner| test(script, inner))
+}
+
+/// Whether an address is this machine.
+pub(crate) fn is_local(host: &str) -> bool {
+    matches!(host, "localhost" | "::1" | "[::1]" | "0.0.0.0" | "host.docker.internal")
+        || host.starts_with("127.")
+        || host.ends_with(".localhost")
+}
+
+/// The host of a URL, without user and port, in lower case.
+pub(crate) fn host(url: &str) -> Option<String> {
+    let rest = url.split_once("://")?.1;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    let host = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next()?,
+        None => host.split(':').next()?,
+    };
+    (!host.is_empty()).then(|| host.trim_end_matches('.').to_lowercase())
+}
+
+/// How a command sends something to another machine; `None` if it does not.
+pub(crate) fn sends(script: &Script<'_>, call: &Call<'_>) -> Option<&'static str> {
+    let remote = |arg: &Arg| arg.text().contains(':') && !arg.text().starts_with(['/', '.']);
+    let help = call.has(&["--version", "--help"]);
+    let upload = match call.program.as_str() {
+        "curl" | "curlie" => {
+            call.args.iter().any(|arg| {
+                let text = arg.text();
+                ["-d", "-F", "-T"].iter().any(|flag| text.starts_with(flag))
+                    || text.starts_with("--data")
+                    || matches!(text, "--form" | "--upload-file" | "--json" | "--form-string" | "--url-query")
+                    || text.starts_with("--json=")
+            }) || call.args.iter().any(|arg| arg.dynamic)
+        }
+        "wget" => call
+            .args
+            .iter()
+            .any(|arg| arg.text().starts_with("--post") || arg.text().starts_with("--body") || arg.dynamic),
+        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "ftp" | "tftp" | "lftp" | "sendmail" | "mail"
+        | "mutt" | "msmtp" | "http" | "https" | "xh" | "croc" | "wormhole" | "websocat" => !help,
+        "ssh" => true,
+        "scp" | "rsync" | "sftp" => call.operands().any(remote),
+        "rclone" | "gsutil" | "s3cmd" | "mc" | "az" => {
+            call.has(&["copy", "cp", "sync", "put", "move", "mv", "upload"])
+        }
+        "aws" => call.has(&["s3", "s3api"]),
+        "gh" => call.has(&["gist", "release", "api"]),
+        "dig" | "nslookup" | "host" | "ping" => call.args.iter().any(|arg| arg.dynamic),
+        _ => false,
+    };
+    if upload {
+        return Some("the network");
+    }
+    let opens = call
+        .redirects
+        .iter()
+        .any(|(_, arg)| arg.text().starts_with("/dev/tcp/") || arg.text().starts_with("/dev/udp/"));
+    (opens || code::code(script, call).is_some_and(|code| code::connects(&code))).then_some("the network")
+}

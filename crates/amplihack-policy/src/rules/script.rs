@@ -1,0 +1,345 @@
+//! A whole script as rules see it: its commands with their variables, directories and what feeds what.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::call::{Arg, Call, DECLARE};
+use super::marks::{UNKNOWN, is_glob};
+use super::target::{Target, names};
+use crate::decision::Span;
+use crate::event::World;
+use crate::shell::{Command, Fed, Parsed, Piece, Word};
+
+/// What the rules have to be told about the user's wishes.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// Branches that nobody commits to, globs allowed.
+    pub(crate) protected: Vec<String>,
+    /// Finds a phrase that overrides instructions.
+    pub(crate) phrase: fn(&str) -> Option<Span>,
+}
+
+/// Values of one variable that are looked at.
+const VALUES: usize = 16;
+/// Commands with different values that are looked at.
+const CALLS: usize = 20_000;
+/// Commands in front of one pipe that are looked at.
+const UPSTREAM: usize = 256;
+
+/// A script, or the one file or address of another event.
+pub(crate) struct Script<'a> {
+    /// The machine.
+    pub(crate) world: &'a dyn World,
+    /// The session's working directory.
+    pub(crate) cwd: &'a Path,
+    /// Its names.
+    pub(crate) cwd_names: Vec<String>,
+    /// The user's home.
+    pub(crate) home: Option<PathBuf>,
+    /// Wishes.
+    pub(crate) settings: &'a Settings,
+    /// Its commands, each once for every choice of values.
+    pub(crate) calls: Vec<Call<'a>>,
+    /// Whether there were too many choices to look at.
+    pub(crate) overflow: bool,
+    parsed: &'a Parsed,
+    first: Vec<usize>,
+    by_start: OnceCell<Vec<(usize, usize)>>,
+    cwd_real: OnceCell<Option<Vec<String>>>,
+    pub(super) downloads: OnceCell<Vec<Target>>,
+    pub(super) copies: OnceCell<Vec<Target>>,
+}
+
+impl<'a> Script<'a> {
+    /// Reads what the front end found.
+    pub(crate) fn new(
+        parsed: &'a Parsed,
+        cwd: &'a Path,
+        world: &'a dyn World,
+        settings: &'a Settings,
+    ) -> Self {
+        let mut script = Self {
+            world,
+            cwd,
+            cwd_names: names(cwd),
+            home: world.home(),
+            settings,
+            calls: Vec::with_capacity(parsed.commands.len()),
+            overflow: false,
+            parsed,
+            first: Vec::with_capacity(parsed.commands.len()),
+            by_start: OnceCell::new(),
+            cwd_real: OnceCell::new(),
+            downloads: OnceCell::new(),
+            copies: OnceCell::new(),
+        };
+        let values = Values::of(parsed, script.home.as_deref());
+        let mut before: Option<(&[Word], Option<PathBuf>)> = None;
+        for (index, command) in parsed.commands.iter().enumerate() {
+            script.first.push(script.calls.len());
+            for choice in 0..values.choices(command) {
+                if script.calls.len() >= CALLS {
+                    script.overflow = true;
+                    break;
+                }
+                let dir = script.directory(&command.cds, before.as_ref(), &values, choice);
+                let home = script.home.as_deref();
+                let split = values.splits(command);
+                for split in [false, true].into_iter().take(1 + usize::from(split)) {
+                    let lookup = |name: &str| values.value(name, choice, dir.as_deref(), home);
+                    let call = Call::read(command, index, dir.clone(), split, &lookup);
+                    script.calls.push(call);
+                }
+                before = Some((&command.cds, dir));
+            }
+        }
+        script
+    }
+
+    /// Where a command runs after these `cd`s.
+    fn directory(
+        &self,
+        cds: &[Word],
+        before: Option<&(&[Word], Option<PathBuf>)>,
+        values: &Values,
+        choice: usize,
+    ) -> Option<PathBuf> {
+        let (mut dir, rest) = match before {
+            Some((known, dir)) if choice == 0 && !known.is_empty() && cds.starts_with(known) => {
+                (dir.clone(), &cds[known.len()..])
+            }
+            _ => (Some(self.cwd.to_path_buf()), cds),
+        };
+        for word in rest {
+            let arg =
+                Arg::read(word, &|name| values.value(name, choice, dir.as_deref(), self.home.as_deref()));
+            dir = match arg.text() {
+                "" => self.home.clone(),
+                "-" => None,
+                _ => self.target_in(arg.marked(), dir.as_deref()).path(),
+            };
+        }
+        dir
+    }
+
+    /// The place that a word names in a directory.
+    pub(crate) fn target_in(&self, marked: &str, dir: Option<&Path>) -> Target {
+        Target::new(marked, dir, self.home.as_deref())
+    }
+
+    /// The place that a word of a command names.
+    pub(crate) fn target(&self, call: &Call<'_>, arg: &Arg) -> Target {
+        self.target_in(arg.marked(), call.dir.as_deref())
+    }
+
+    /// The working directory without symbolic links.
+    pub(crate) fn cwd_real(&self) -> Option<&[String]> {
+        self.cwd_real.get_or_init(|| self.world.real(self.cwd).map(|real| names(&real))).as_deref()
+    }
+
+    /// A place without symbolic links, as removing or renaming it sees it: a link itself stays, unless a slash follows it.
+    pub(crate) fn real(&self, target: &Target, dir: Option<&Path>) -> Option<Target> {
+        if is_glob(&target.raw) || target.raw.contains(UNKNOWN) {
+            let fixed =
+                target.parts.iter().take_while(|part| !is_glob(part) && !part.contains(UNKNOWN)).count();
+            let base: PathBuf = Path::new("/").join(target.parts[..fixed].iter().collect::<PathBuf>());
+            let mut parts = names(&self.world.real(&base)?);
+            parts.extend_from_slice(&target.parts[fixed..]);
+            return target.rooted.then(|| Target { parts, ..target.clone() });
+        }
+        // The path as it was written: behind a link, `..` is not what the text says.
+        let written = if target.raw.starts_with(super::marks::TILDE) {
+            target.path()?
+        } else {
+            dir.unwrap_or(Path::new("")).join(&target.raw)
+        };
+        let follows = target.raw.ends_with(['/', '.'])
+            && (target.raw.ends_with('/')
+                || target.is_dots()
+                || target.raw.ends_with("/.")
+                || target.raw.ends_with("/.."));
+        let real = if follows {
+            self.world.real(&written)?
+        } else {
+            self.world.real(written.parent()?)?.join(written.file_name()?)
+        };
+        written.is_absolute().then(|| Target { parts: names(&real), ..target.clone() })
+    }
+
+    /// The first reading of a command.
+    pub(crate) fn call_of(&self, index: usize) -> Option<&Call<'a>> {
+        self.calls.get(*self.first.get(index)?).filter(|call| call.index == index)
+    }
+
+    /// What feeds a command directly. A command inside a wrapper reads what the wrapper reads.
+    pub(crate) fn fed(&self, call: &Call<'_>) -> Option<&'a Fed> {
+        if let Some(fed) = &self.parsed.commands.get(call.index)?.fed {
+            return Some(fed);
+        }
+        let mut via = call.command.via.len();
+        let mut at = call.index;
+        while via > 0 && at > 0 {
+            at -= 1;
+            let outer = &self.parsed.commands[at];
+            if outer.via.len() < via && contains(outer.span, call.command.span) {
+                if outer.fed.is_some() {
+                    return outer.fed.as_ref();
+                }
+                via = outer.via.len();
+            }
+            if call.index - at > UPSTREAM {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Every command whose output may reach the input of this one, itself not.
+    pub(crate) fn upstream(&self, call: &Call<'_>) -> Vec<&Call<'a>> {
+        let mut found = Vec::new();
+        let mut open: Vec<&Call<'a>> = Vec::new();
+        let feeders = |fed: Option<&'a Fed>| match fed {
+            Some(Fed::Commands(indices)) => indices.as_slice(),
+            _ => &[],
+        };
+        let mut seen = vec![call.index];
+        let mut next: Vec<usize> = feeders(self.fed(call)).to_vec();
+        loop {
+            for index in next.drain(..) {
+                if !seen.contains(&index) && seen.len() < UPSTREAM {
+                    seen.push(index);
+                    open.extend(self.call_of(index));
+                }
+            }
+            let Some(feeder) = open.pop() else { return found };
+            next.extend_from_slice(feeders(self.fed(feeder)));
+            found.push(feeder);
+        }
+    }
+
+    /// Text that feeds a command, if it is known.
+    pub(crate) fn fed_text(&self, call: &Call<'_>) -> Option<&'a str> {
+        match self.fed(call)? {
+            Fed::Text(text) => Some(text),
+            Fed::Commands(_) => None,
+        }
+    }
+
+    /// Commands of the substitutions inside a word.
+    pub(crate) fn inside(&self, arg: &Arg) -> impl Iterator<Item = &Call<'a>> {
+        let by_start = self.by_start.get_or_init(|| {
+            let mut starts: Vec<_> = self
+                .parsed
+                .commands
+                .iter()
+                .enumerate()
+                .map(|(at, command)| (command.span.start, at))
+                .collect();
+            starts.sort_unstable();
+            starts
+        });
+        let span = if arg.dynamic { arg.span } else { Span::default() };
+        let from = by_start.partition_point(|(start, _)| *start < span.start);
+        by_start[from..]
+            .iter()
+            .take_while(move |(start, _)| *start < span.end)
+            .take(UPSTREAM)
+            .filter_map(|(_, index)| self.call_of(*index))
+    }
+
+    /// A text of what this command says, for a person.
+    pub(crate) fn spoken(call: &Call<'_>) -> String {
+        let words = std::iter::once(call.path.text()).chain(call.args.iter().map(Arg::text));
+        let text: String = words.collect::<Vec<_>>().join(" ").replace(UNKNOWN, "…");
+        text.chars().map(|ch| if ch.is_control() { ' ' } else { ch }).take(120).collect()
+    }
+}
+
+/// Whether a span lies in another.
+pub(crate) fn contains(outer: Span, inner: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+/// Every value that a script gives its variables, in its order.
+struct Values(BTreeMap<String, Vec<String>>);
+
+impl Values {
+    fn of(parsed: &Parsed, home: Option<&Path>) -> Self {
+        let mut values = Self(BTreeMap::new());
+        for command in &parsed.commands {
+            for (name, word) in &command.assignments {
+                let value = values.read(word, home);
+                values.add(name, value, home);
+            }
+            if command.words.len() > 1
+                && command.program().is_some_and(|program| DECLARE.contains(&program.as_str()))
+            {
+                for word in &command.words[1..] {
+                    let value = values.read(word, home);
+                    if let Some((name, value)) = value.split_once('=') {
+                        values.add(name, value.to_owned(), home);
+                    }
+                }
+            }
+        }
+        values
+    }
+
+    fn read(&self, word: &Word, home: Option<&Path>) -> String {
+        Arg::read(word, &|name| self.value(name, usize::MAX, None, home)).marked().to_owned()
+    }
+
+    fn add(&mut self, name: &str, value: String, home: Option<&Path>) {
+        let values = self.0.entry(name.to_owned()).or_default();
+        // An assignment in front of another command does not reach this one: the value from outside stays possible.
+        if name == "HOME" && values.is_empty() {
+            values.extend(home.map(|home| home.to_string_lossy().into_owned()));
+        }
+        if !values.contains(&value) {
+            if values.len() == VALUES {
+                values.remove(1);
+            }
+            values.push(value);
+        }
+    }
+
+    /// The value of a variable under one choice.
+    fn value(&self, name: &str, choice: usize, dir: Option<&Path>, home: Option<&Path>) -> Option<String> {
+        if let Some(values) = self.0.get(name).filter(|_| name != "PWD") {
+            return values.get(choice.min(values.len() - 1)).cloned();
+        }
+        match name {
+            "HOME" => home.map(|home| home.to_string_lossy().into_owned()),
+            "PWD" => dir.map(|dir| dir.to_string_lossy().into_owned()),
+            _ => None,
+        }
+    }
+
+    fn variables(command: &Command) -> impl Iterator<Item = &str> {
+        command
+            .words
+            .iter()
+            .chain(&command.cds)
+            .chain(command.redirects.iter().map(|redirect| &redirect.target))
+            .flat_map(|word| &word.pieces)
+            .filter_map(|piece| match piece {
+                Piece::Variable(name) => Some(name.as_str()),
+                _ => None,
+            })
+    }
+
+    fn choices(&self, command: &Command) -> usize {
+        Self::variables(command).filter_map(|name| self.0.get(name)).map(Vec::len).max().unwrap_or(1)
+    }
+
+    fn splits(&self, command: &Command) -> bool {
+        command.words.iter().any(|word| match word.pieces.as_slice() {
+            [Piece::Variable(name)] => self
+                .0
+                .get(name)
+                .is_some_and(|values| values.iter().any(|value| value.contains(char::is_whitespace))),
+            _ => false,
+        })
+    }
+}

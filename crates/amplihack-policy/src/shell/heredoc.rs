@@ -1,0 +1,397 @@
+//! Here-document bodies are taken out of a script, and its lines joined as bash joins them, before a parser reads it.
+
+use super::lexer::{Lexer, Token, char_len};
+
+/// Around the number of a here-document in a cleaned script. The gate lets no script bring its own.
+pub(super) const MARK: char = '\u{1}';
+
+/// A body that was taken out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HereDocument {
+    /// A part of the delimiter was quoted: nothing in the body is expanded.
+    pub(super) quoted: bool,
+    /// Its lines, tabs removed for `<<-`.
+    pub(super) body: String,
+    /// Where it stood in the script.
+    pub(super) start: usize,
+    /// Behind its last line.
+    pub(super) end: usize,
+}
+
+/// A script that the parsers can read.
+#[derive(Debug, Default)]
+pub(super) struct Clean {
+    /// The script: no bodies, no line continuations.
+    pub(super) text: String,
+    /// From which byte of `text` on which byte of the script follows.
+    map: Vec<(usize, usize)>,
+    /// Bytes of the script.
+    len: usize,
+    /// What bash might read in another way than this does, and where.
+    pub(super) doubt: Option<(&'static str, usize)>,
+    /// Greatest nesting.
+    pub(super) depth: usize,
+    /// Brackets and words that could open a level, counted without regard to quotes.
+    pub(super) openers: usize,
+}
+
+impl Clean {
+    /// The byte of the script that byte `at` of the text was.
+    pub(super) fn source(&self, at: usize) -> usize {
+        let index = self.map.partition_point(|(clean, _)| *clean <= at);
+        index.checked_sub(1).map_or(at, |index| at - self.map[index].0 + self.map[index].1).min(self.len)
+    }
+}
+
+#[derive(Debug)]
+struct Pending {
+    number: usize,
+    delimiter: Vec<u8>,
+    strip: bool,
+    quoted: bool,
+    substitutions: usize,
+}
+
+/// Cleans `src`; bodies are added to `found`. Reading stops where the nesting passes `depth`.
+pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> Clean {
+    let bytes = src.as_bytes();
+    let mut cleaner = Cleaner {
+        src: bytes,
+        out: Vec::with_capacity(src.len()),
+        clean: Clean::default(),
+        pending: Vec::new(),
+        found,
+    };
+    cleaner.clean.map.push((0, 0));
+    cleaner.clean.len = src.len();
+    let mut lexer = Lexer::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let begin = at;
+        let (end, token) = lexer.step(bytes, at);
+        at = cleaner.take(&lexer, begin, end, token);
+        cleaner.clean.depth = cleaner.clean.depth.max(lexer.depth());
+        if lexer.depth() > depth {
+            break;
+        }
+    }
+    cleaner.finish()
+}
+
+struct Cleaner<'a> {
+    src: &'a [u8],
+    out: Vec<u8>,
+    clean: Clean,
+    pending: Vec<Pending>,
+    found: &'a mut Vec<HereDocument>,
+}
+
+impl Cleaner<'_> {
+    fn take(&mut self, lexer: &Lexer, begin: usize, end: usize, token: Token) -> usize {
+        match token {
+            Token::Continuation => {
+                if glues(self.out.last().copied(), self.src.get(end).copied()) {
+                    self.doubt("an operator that is split over two lines", begin);
+                }
+                self.jump(end);
+                end
+            }
+            Token::Escape if self.src[begin + 1] == b'\r' => {
+                self.out.extend_from_slice(b"''");
+                end
+            }
+            Token::LineFeedFiller => {
+                self.out.push(b' ');
+                end
+            }
+            // Neither parser knows these; a blank or `for` reads the same.
+            Token::Keyword if &self.src[begin..end] == b"select" => {
+                self.out.extend_from_slice(b"for   ");
+                end
+            }
+            Token::Keyword => {
+                let skip = coproc_name(self.src, end);
+                self.out.extend(std::iter::repeat_n(b' ', skip - begin));
+                skip
+            }
+            Token::HereDocument { strip } => self.operator(lexer, begin, end, strip),
+            Token::Newline if !self.pending.is_empty() => self.bodies(lexer, end),
+            _ => {
+                self.out.extend_from_slice(&self.src[begin..end]);
+                end
+            }
+        }
+    }
+
+    fn doubt(&mut self, why: &'static str, at: usize) {
+        self.clean.doubt.get_or_insert((why, at));
+    }
+
+    /// What is written next comes from `source`.
+    fn jump(&mut self, source: usize) {
+        self.clean.map.push((self.out.len(), source));
+    }
+
+    fn operator(&mut self, lexer: &Lexer, begin: usize, end: usize, strip: bool) -> usize {
+        if subscript_before(self.src, begin) {
+            self.doubt("a here-document, or a shift in a subscript", begin);
+        }
+        let Some((delimiter, quoted, after)) = delimiter(self.src, end) else {
+            self.doubt("a here-document whose delimiter cannot be read", begin);
+            self.out.extend_from_slice(&self.src[begin..end]);
+            return end;
+        };
+        let number = self.found.len();
+        self.found.push(HereDocument { quoted, body: String::new(), start: begin, end: after });
+        self.pending.push(Pending { number, delimiter, strip, quoted, substitutions: lexer.substitutions() });
+        self.out.extend_from_slice(format!("< {MARK}{number}{MARK}").as_bytes());
+        self.jump(after);
+        after
+    }
+
+    fn bodies(&mut self, lexer: &Lexer, mut at: usize) -> usize {
+        self.out.push(b'\n');
+        for pending in std::mem::take(&mut self.pending) {
+            if pending.substitutions != lexer.substitutions() {
+                self.doubt("a here-document that a substitution begins or ends in", at);
+            }
+            let start = at;
+            let mut body = Vec::new();
+            while let Some((line, next)) = self.line(at, &pending) {
+                if line == pending.delimiter {
+                    at = next;
+                    break;
+                }
+                // `$(cat <<E … E)`: bash ends the body there too.
+                if pending.substitutions > 0 && line.starts_with(&pending.delimiter) && line.contains(&b')') {
+                    at = next.min(self.src.len())
+                        - usize::from(self.src.get(next.wrapping_sub(1)) == Some(&b'\n'));
+                    at -= line.len() - pending.delimiter.len();
+                    break;
+                }
+                body.extend_from_slice(&line);
+                if self.src.get(next.wrapping_sub(1)) == Some(&b'\n') {
+                    body.push(b'\n');
+                }
+                at = next;
+            }
+            let found = &mut self.found[pending.number];
+            (found.body, found.start, found.end) = (String::from_utf8_lossy(&body).into_owned(), start, at);
+        }
+        self.jump(at);
+        at
+    }
+
+    /// The line at `at`, joined with the next ones where bash joins them, and where the next begins.
+    fn line(&self, mut at: usize, pending: &Pending) -> Option<(Vec<u8>, usize)> {
+        if at >= self.src.len() {
+            return None;
+        }
+        let mut line = Vec::new();
+        let mut first = true;
+        loop {
+            let len = self.src[at..].iter().position(|byte| *byte == b'\n').unwrap_or(self.src.len() - at);
+            let mut part = &self.src[at..at + len];
+            if pending.strip && first {
+                part = &part[part.iter().take_while(|byte| **byte == b'\t').count()..];
+            }
+            let next = (at + len + 1).min(self.src.len());
+            let continued = part.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
+            if !pending.quoted && continued && next < self.src.len() && self.src[next - 1] == b'\n' {
+                line.extend_from_slice(&part[..part.len() - 1]);
+                (at, first) = (next, false);
+                continue;
+            }
+            line.extend_from_slice(part);
+            return Some((line, next));
+        }
+    }
+
+    fn finish(mut self) -> Clean {
+        if self.pending.iter().any(|pending| pending.substitutions > 0) {
+            self.doubt("a here-document that a substitution begins or ends in", self.src.len());
+        }
+        self.clean.openers = openers(&self.out);
+        self.clean.text = String::from_utf8_lossy(&self.out).into_owned();
+        self.clean
+    }
+}
+
+/// Whether a parser may see one operator where the lexer saw two things with a line's end between them.
+fn glues(before: Option<u8>, after: Option<u8>) -> bool {
+    let (Some(before), Some(after)) = (before, after) else { return false };
+    match before {
+        b'$' => b"({['\"".contains(&after),
+        b'<' | b'>' => b"<(&".contains(&after),
+        b'(' | b'[' => after == before,
+        _ => after == b'\\' && b"$<>([".contains(&before),
+    }
+}
+
+/// The delimiter behind `<<`: its text, whether a part of it is quoted, where it ends.
+fn delimiter(src: &[u8], from: usize) -> Option<(Vec<u8>, bool, usize)> {
+    let mut at = from + src[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let begin = at;
+    let (mut text, mut quoted) = (Vec::new(), false);
+    while at < src.len() && !b" \t\n;&|<>()".contains(&src[at]) {
+        match src[at] {
+            b'`' => return None,
+            b'$' if matches!(src.get(at + 1), Some(b'(' | b'{' | b'[' | b'\'' | b'"')) => return None,
+            b'\\' if src.get(at + 1) == Some(&b'\n') => return None,
+            b'\\' if at + 1 < src.len() => {
+                let len = char_len(src, at + 1);
+                text.extend_from_slice(&src[at + 1..at + 1 + len]);
+                (quoted, at) = (true, at + 1 + len);
+            }
+            quote @ (b'\'' | b'"') => {
+                let len = src[at + 1..].iter().position(|byte| *byte == quote)?;
+                let inner = &src[at + 1..at + 1 + len];
+                if inner.contains(&b'\n')
+                    || (quote == b'"' && inner.iter().any(|byte| b"\\$`".contains(byte)))
+                {
+                    return None;
+                }
+                text.extend_from_slice(inner);
+                (quoted, at) = (true, at + len + 2);
+            }
+            byte => {
+                text.push(byte);
+                at += 1;
+            }
+        }
+    }
+    (at > begin).then_some((text, quoted, at))
+}
+
+/// Whether `<<` at `at` stands in a word like `a[1<<2]`.
+fn subscript_before(src: &[u8], at: usize) -> bool {
+    let word = src[..at].iter().rev().take_while(|byte| !byte.is_ascii_whitespace());
+    let mut open = 0_i32;
+    for byte in word {
+        match byte {
+            b'[' => open += 1,
+            b']' => open -= 1,
+            _ => {}
+        }
+    }
+    open > 0
+}
+
+/// Behind the name in `coproc NAME {`; `from` if there is none.
+fn coproc_name(src: &[u8], from: usize) -> usize {
+    let blank = |at: usize| at + src[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let name = blank(from);
+    let end =
+        name + src[name..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    let next = &src[blank(end)..];
+    let first = next.split(|byte| b" \t\n;(".contains(byte)).next().unwrap_or_default();
+    let word = &src[name..end];
+    let compound = next.first() == Some(&b'(')
+        || [&b"{"[..], b"if", b"while", b"until", b"for", b"case", b"select", b"[["].contains(&first);
+    let keyword = [&b"if"[..], b"while", b"until", b"for", b"case", b"select"].contains(&word);
+    if compound && !keyword && end > name { end } else { from }
+}
+
+fn openers(text: &[u8]) -> usize {
+    let brackets = text.iter().filter(|byte| b"({[`!".contains(byte)).count();
+    let words = text.split(|byte| !byte.is_ascii_alphanumeric());
+    brackets
+        + words
+            .filter(|word| {
+                [&b"if"[..], b"while", b"until", b"for", b"case", b"function", b"select"].contains(word)
+            })
+            .count()
+}
+
+/// The number of the here-document that a cleaned word stands for.
+pub(super) fn number(word: &str) -> Option<usize> {
+    word.strip_prefix(MARK)?.strip_suffix(MARK)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(src: &str) -> (String, Vec<(bool, String)>) {
+        let mut found = Vec::new();
+        let clean = clean(src, &mut found, 100);
+        assert_eq!(clean.doubt, None, "{src}");
+        (clean.text.replace(MARK, "%"), found.into_iter().map(|doc| (doc.quoted, doc.body)).collect())
+    }
+
+    fn doubtful(src: &str) -> bool {
+        clean(src, &mut Vec::new(), 100).doubt.is_some()
+    }
+
+    #[test]
+    fn bodies_are_taken_out() {
+        assert_eq!(
+            read("cat <<E\na $b\nE\nls\n"),
+            ("cat < %0%\nls\n".into(), vec![(false, "a $b\n".into())])
+        );
+        assert_eq!(
+            read("cat <<'E F' -n\nE\nE F\nls"),
+            ("cat < %0% -n\nls".into(), vec![(true, "E\n".into())])
+        );
+        assert_eq!(
+            read("a <<-X <<\\Y\n\tx\n\tX\ny\nY\n").1,
+            vec![(false, "x\n".into()), (true, "y\n".into())]
+        );
+        assert_eq!(
+            read("f \"$(cat <<E\nx\nE\n)\" b"),
+            ("f \"$(cat < %0%\n)\" b".into(), vec![(false, "x\n".into())])
+        );
+        assert_eq!(read("f $(cat <<E\nx\nE)"), ("f $(cat < %0%\n)".into(), vec![(false, "x\n".into())]));
+        assert_eq!(read("cat <<E\nx").1, vec![(false, "x".into())]);
+        assert_eq!(read("cat <<E\na\\\nE\nE\n").1, vec![(false, "aE\n".into())]);
+    }
+
+    #[test]
+    fn what_is_no_here_document_stays() {
+        for src in [
+            "echo '<<E'\nls",
+            "echo $((1<<2))\nls",
+            "((x<<2))\nls",
+            "# <<E\nls",
+            "cat <<<E\nls",
+            "[[ a << b ]]\nls",
+            "echo ${x:1<<2}\nls",
+        ] {
+            assert_eq!(read(src), (src.to_owned(), vec![]), "{src}");
+        }
+    }
+
+    #[test]
+    fn lines_are_joined() {
+        assert_eq!(read("r\\\nm 'a\\\nb' \"c\\\nd\" # e\\\nls").0, "rm 'a\\\nb' \"cd\" # e\\\nls");
+        let mut found = Vec::new();
+        let clean = clean("a\\\n b\\\n c", &mut found, 100);
+        assert_eq!((clean.source(0), clean.source(2), clean.source(4)), (0, 4, 8));
+    }
+
+    #[test]
+    fn carriage_returns_end_lines() {
+        assert_eq!(read("ls\r\nrm \\\r\nx").0, "ls \nrm ''\nx");
+    }
+
+    #[test]
+    fn keywords_that_the_parsers_lack() {
+        assert_eq!(read("coproc N { ls; }").0, "         { ls; }");
+        assert_eq!(read("coproc rm x").0, "       rm x");
+        assert_eq!(read("select x in a; do ls; done").0, "for    x in a; do ls; done");
+    }
+
+    #[test]
+    fn doubts() {
+        for src in [
+            "a[1<<2]=3\nls\n2]=3",
+            "cat <\\\n<E",
+            "x=$\\\n(ls)",
+            "cat <<`E`\n",
+            "cat <<E $(\nls)\nE\n",
+            "x=$(cat <<E)\nls\nE\n",
+        ] {
+            assert!(doubtful(src), "{src}");
+        }
+    }
+}

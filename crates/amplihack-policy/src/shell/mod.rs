@@ -1,0 +1,40 @@
+//! The one bash front end: which commands a script would run, as data. Shared with recipes.
+//!
+//! bytes → gate → here-documents out → two readers → words → what wrappers start, until nothing is new.
+
+mod ansi;
+mod braces;
+mod brush;
+mod gate;
+mod heredoc;
+mod items;
+mod lexer;
+pub mod model;
+mod oneliner;
+mod output;
+mod quoting;
+mod simple;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod union;
+mod unwrap;
+mod variables;
+mod word;
+mod wrappers;
+
+pub use model::{Command, Fed, Parsed, Piece, Redirect, RedirectKind, Undecided, Word};
+pub use quoting::{Quoting, quoting_at};
+
+use crate::policy::Limits;
+
+/// Everything that bash would run, were it given `src`.
+///
+/// What cannot be understood is in [`Parsed::undecided`], never left out in silence. Takes no longer than the limits' deadline,
+/// and time linear in the script's length.
+pub fn commands(src: &[u8], limits: &Limits) -> Parsed {
+    match gate::admit(src, limits) {
+        Ok(text) => union::Reader::new(limits).outermost(text),
+        Err(undecided) => Parsed { commands: Vec::new(), undecided: vec![undecided] },
+    }
+}

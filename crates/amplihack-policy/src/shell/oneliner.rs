@@ -1,0 +1,208 @@
+//! Commands inside other interpreters' one-liners, where they are plain text.
+
+/// A command that a one-liner starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Started {
+    /// A shell's script.
+    Script(String),
+    /// A program with its arguments.
+    Argv(Vec<String>),
+}
+
+/// Functions whose first text is a command.
+const STARTERS: &[&str] = &[
+    "system",
+    "popen",
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "Popen",
+    "getoutput",
+    "getstatusoutput",
+    "exec",
+    "execSync",
+    "execFile",
+    "execFileSync",
+    "spawn",
+    "spawnSync",
+    "execv",
+    "execve",
+    "execvp",
+    "execvpe",
+    "execl",
+    "execlp",
+    "execle",
+    "posix_spawn",
+    "spawnv",
+    "spawnvp",
+    "spawnl",
+    "spawnlp",
+    "shell_exec",
+    "passthru",
+    "proc_open",
+    "pcntl_exec",
+    "create_subprocess_shell",
+    "create_subprocess_exec",
+    "sh",
+    "qx",
+    "capture2",
+    "capture2e",
+    "capture3",
+    "execute",
+    "spawn_shell",
+    "pipeline",
+];
+
+/// What `code` starts. `backticks`: they start commands in this language. `pipes`: so does text beside a `|` (awk).
+pub(super) fn started(code: &str, backticks: bool, pipes: bool) -> Vec<Started> {
+    let src = code.as_bytes();
+    let mut found = Vec::new();
+    let (mut at, mut word) = (0, "");
+    while at < src.len() {
+        match src[at] {
+            quote @ (b'"' | b'\'') => {
+                let (text, end) = literal(code, at, quote);
+                if pipes && (next_is(src, end, b'|') || before_is(src, at, b'|')) {
+                    found.push(Started::Script(text));
+                } else if STARTERS.contains(&word) {
+                    // perl and ruby need no parentheses.
+                    arguments(code, at, &mut found, word);
+                }
+                (at, word) = (end, "");
+            }
+            b'`' if backticks => {
+                let (text, end) = literal(code, at, b'`');
+                found.push(Started::Script(text));
+                (at, word) = (end, "");
+            }
+            byte if byte.is_ascii_alphanumeric() || byte == b'_' => {
+                let end = at
+                    + src[at..]
+                        .iter()
+                        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
+                        .count();
+                word = &code[at..end];
+                at = end;
+                if backticks && matches!(word, "qx" | "x") && (word == "qx" || code[..at].ends_with("%x")) {
+                    found.extend(delimited(code, at).map(Started::Script));
+                }
+            }
+            b'(' if STARTERS.contains(&word) => {
+                arguments(code, at + 1, &mut found, word);
+                (at, word) = (at + 1, "");
+            }
+            b' ' => at += 1,
+            _ => (at, word) = (at + 1, ""),
+        }
+    }
+    found
+}
+
+/// The plain texts from `from` to the end of the call.
+fn arguments(code: &str, from: usize, found: &mut Vec<Started>, name: &str) {
+    let src = code.as_bytes();
+    let (mut at, mut depth, mut texts, mut list) = (from, 0_i32, Vec::new(), None);
+    while at < src.len() && depth >= 0 && texts.len() < 64 {
+        match src[at] {
+            quote @ (b'"' | b'\'' | b'`') => {
+                let (text, end) = literal(code, at, quote);
+                texts.push(text);
+                at = end;
+                continue;
+            }
+            b'[' => {
+                list.get_or_insert(texts.len());
+                depth += 1;
+            }
+            b'(' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth -= 1,
+            b';' | b'\n' => break,
+            _ => {}
+        }
+        at += 1;
+    }
+    if texts.is_empty() {
+        return;
+    }
+    // `execvp(file, [name, …])`: the list's first is only a name.
+    if name.starts_with("exec")
+        && name != "exec"
+        && !name.contains("File")
+        && !name.contains("Sync")
+        && name != "execute"
+        && texts.len() > 1
+    {
+        texts.remove(1);
+    }
+    if let [text] = texts.as_slice()
+        && list.is_none()
+    {
+        found.push(Started::Script(text.clone()));
+        return;
+    }
+    if list.is_none() {
+        found.push(Started::Script(texts[0].clone()));
+    }
+    found.push(Started::Argv(texts));
+}
+
+/// The text in quotes at `at`, and where it ends.
+fn literal(code: &str, at: usize, quote: u8) -> (String, usize) {
+    let src = code.as_bytes();
+    let mark = [quote; 3];
+    if quote != b'`' && src[at..].starts_with(&mark) {
+        let rest = &code[at + 3..];
+        let len = rest.find(std::str::from_utf8(&mark).unwrap_or_default()).unwrap_or(rest.len());
+        return (rest[..len].to_owned(), (at + len + 6).min(src.len()));
+    }
+    let len = super::lexer::escaped_position(&src[at + 1..], quote).unwrap_or(src.len() - at - 1);
+    (super::ansi::unescape(&code[at + 1..at + 1 + len]), (at + len + 2).min(src.len()))
+}
+
+/// `{…}`, `(…)`, `/…/` behind `qx` and `%x`.
+fn delimited(code: &str, at: usize) -> Option<String> {
+    let rest = code[at..].trim_start();
+    let open = rest.chars().next()?;
+    let close = match open {
+        '(' => ')',
+        '{' => '}',
+        '[' => ']',
+        '<' => '>',
+        c if c.is_ascii_punctuation() => c,
+        _ => return None,
+    };
+    let inner = &rest[open.len_utf8()..];
+    Some(inner[..inner.find(close)?].to_owned())
+}
+
+fn next_is(src: &[u8], at: usize, byte: u8) -> bool {
+    src[at.min(src.len())..].iter().find(|byte| **byte != b' ') == Some(&byte)
+}
+
+fn before_is(src: &[u8], at: usize, byte: u8) -> bool {
+    src[..at].iter().rev().find(|byte| !b" &".contains(byte)) == Some(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found() {
+        let script = |text: &str| vec![Started::Script(text.to_owned())];
+        let argv = |text: &str| vec![Started::Argv(text.split(' ').map(str::to_owned).collect())];
+        assert_eq!(started("import os; os.system('rm -rf /')", false, false), script("rm -rf /"));
+        assert_eq!(
+            started("import subprocess as s; s.run([\"rm\", '-rf', '/'])", false, false),
+            argv("rm -rf /")
+        );
+        assert_eq!(started("os.execvp('rm', ['rm', '-rf', '/'])", false, false), argv("rm -rf /"));
+        assert_eq!(started("print `rm -rf /`", true, false), script("rm -rf /"));
+        assert_eq!(started("system \"rm -rf /\"", true, false), script("rm -rf /"));
+        assert_eq!(started("print qx{rm -rf /}", true, false), script("rm -rf /"));
+        assert_eq!(started("BEGIN{print 1 | \"sh x\"}", false, true), script("sh x"));
+        assert!(started("print('system')", false, false).is_empty());
+        assert!(started("print('a|b')", false, false).is_empty());
+    }
+}

@@ -1,0 +1,492 @@
+//! Commands that only start another one: what they start.
+
+use super::model::{Piece, Word};
+use super::oneliner::{Started, started};
+use super::wrappers::{self, OTHERS};
+
+/// What a wrapper starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Inner {
+    /// A command.
+    Argv { words: Vec<Word>, assignments: Vec<(String, Word)>, cd: Option<Word> },
+    /// A shell's script, with `$0`, `$1`, … behind it.
+    Script { text: String, positional: Vec<Word> },
+    /// A script that is made at run time.
+    Unknown(&'static str),
+}
+
+impl Inner {
+    fn argv(words: Vec<Word>) -> Self {
+        Self::Argv { words, assignments: Vec::new(), cd: None }
+    }
+
+    fn script(word: &Word) -> Self {
+        Self::Script { text: render(word), positional: Vec::new() }
+    }
+}
+
+/// A word as source: what is not known stays an expansion.
+pub(super) fn render(word: &Word) -> String {
+    word.pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Literal { text, .. } => text.clone(),
+            Piece::Variable(name) => format!("${{{name}}}"),
+            Piece::Dynamic(source) => source.clone(),
+        })
+        .collect()
+}
+
+/// Words as source, with blanks between them.
+pub(super) fn join(words: &[Word]) -> String {
+    words.iter().map(render).collect::<Vec<_>>().join(" ")
+}
+
+fn text(word: &Word) -> String {
+    word.literal().unwrap_or_default()
+}
+
+/// Whether nothing of the word is known.
+fn opaque(word: &Word) -> bool {
+    word.pieces.iter().all(|piece| match piece {
+        Piece::Literal { text, .. } => text.trim().is_empty(),
+        Piece::Variable(_) | Piece::Dynamic(_) => true,
+    }) && word.literal().is_none()
+}
+
+/// What `words` start, when fed the script or text `input`.
+pub(super) fn unwrap(program: &str, words: &[Word], input: Option<&str>) -> Vec<Inner> {
+    let arguments = &words[1..];
+    match program {
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "mksh" | "rbash" | "fish" => shell(arguments, input),
+        "source" | "." => match (arguments.first(), input) {
+            (Some(file), Some(input)) if is_stdin(file) || is_reader(file) => {
+                vec![Inner::Script { text: input.to_owned(), positional: Vec::new() }]
+            }
+            _ => Vec::new(),
+        },
+        "eval" if arguments.iter().all(opaque) => Vec::new(),
+        "eval" => vec![Inner::Script { text: join(skip_dashes(arguments)), positional: Vec::new() }],
+        "trap" => arguments
+            .iter()
+            .find(|word| !text(word).starts_with('-'))
+            .map(Inner::script)
+            .into_iter()
+            .collect(),
+        "alias" => arguments.iter().filter_map(alias).collect(),
+        "env" => env(arguments),
+        "command"
+            if arguments
+                .first()
+                .is_some_and(|word| matches!(text(word).as_str(), "-v" | "-V" | "-pv" | "-pV")) =>
+        {
+            Vec::new()
+        }
+        "xargs" => xargs(arguments, input),
+        "find" | "fd" | "fdfind" => find(arguments),
+        "parallel" => parallel(arguments),
+        "flock" | "su" | "runuser" | "script" | "ssh" | "watch" => wrappers::scripted(program, arguments),
+        "at" | "batch" => input
+            .map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() })
+            .into_iter()
+            .collect(),
+        "docker" | "podman" | "kubectl" | "nerdctl" | "git" | "uv" | "poetry" | "pipenv" | "pdm"
+        | "hatch" | "bundle" | "pnpm" => wrappers::sub_command(program, arguments),
+        "busybox" | "toybox" => plain(arguments),
+        "tar" | "rsync" | "scp" | "sftp" => {
+            arguments.iter().enumerate().filter_map(|(at, word)| option(arguments, at, word)).collect()
+        }
+        _ if program.starts_with("ld-linux") || program.starts_with("ld-musl") => plain(arguments),
+        _ => {
+            interpreter(program, arguments, input).or_else(|| listed(program, arguments)).unwrap_or_default()
+        }
+    }
+}
+
+/// The rest is a command.
+pub(super) fn plain(words: &[Word]) -> Vec<Inner> {
+    if words.is_empty() { Vec::new() } else { vec![Inner::argv(words.to_vec())] }
+}
+
+/// The rest is joined to a script, as ssh does.
+pub(super) fn joined(words: &[Word]) -> Vec<Inner> {
+    if words.is_empty() {
+        Vec::new()
+    } else {
+        vec![Inner::Script { text: join(words), positional: Vec::new() }]
+    }
+}
+
+fn skip_dashes(words: &[Word]) -> &[Word] {
+    if words.first().is_some_and(|word| text(word) == "--") { &words[1..] } else { words }
+}
+
+fn listed(program: &str, arguments: &[Word]) -> Option<Vec<Inner>> {
+    let wrapper = OTHERS.iter().find(|wrapper| wrapper.names.contains(&program))?;
+    let mut rest = &arguments[operands(arguments, wrapper.short, wrapper.long)..];
+    rest = rest.get(wrapper.operands..).unwrap_or_default();
+    let (assignments, rest) = leading_assignments(rest);
+    let cd = (program == "chroot")
+        .then(|| arguments.iter().find(|word| !text(word).starts_with('-')).cloned())
+        .flatten();
+    Some(if rest.is_empty() {
+        Vec::new()
+    } else {
+        vec![Inner::Argv { words: rest.to_vec(), assignments, cd }]
+    })
+}
+
+/// How many words are options; `short` and `long` are those whose value is a word of its own.
+pub(super) fn operands(words: &[Word], short: &str, long: &[&str]) -> usize {
+    let mut at = 0;
+    while let Some(word) = words.get(at).and_then(Word::literal) {
+        at += 1;
+        if word == "--" {
+            return at;
+        }
+        let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            return at - 1;
+        };
+        let separate = match letters.strip_prefix('-') {
+            Some(_) => long.contains(&word.as_str()),
+            // `-u root` takes the next word, `-uroot` does not.
+            None => letters
+                .char_indices()
+                .find(|(_, c)| short.contains(*c))
+                .is_some_and(|(at, c)| at + c.len_utf8() == letters.len()),
+        };
+        at += usize::from(separate);
+    }
+    at.min(words.len())
+}
+
+fn leading_assignments(words: &[Word]) -> (Vec<(String, Word)>, &[Word]) {
+    let assignments: Vec<_> = words.iter().map_while(assignment).collect();
+    let rest = &words[assignments.len()..];
+    (assignments, rest)
+}
+
+/// `NAME=value` as an argument.
+pub(super) fn assignment(word: &Word) -> Option<(String, Word)> {
+    let Some(Piece::Literal { text, .. }) = word.pieces.first() else { return None };
+    let name = text.split_once('=')?.0;
+    let plain = !name.is_empty() && super::word::name_len(name.as_bytes()) == name.len();
+    plain.then(|| (name.to_owned(), without(word, name.len() + 1)))
+}
+
+/// The word without its first `len` bytes.
+fn without(word: &Word, len: usize) -> Word {
+    let mut word = word.clone();
+    if let Some(Piece::Literal { text, .. }) = word.pieces.first_mut() {
+        *text = text.get(len..).unwrap_or_default().to_owned();
+    }
+    word
+}
+
+fn alias(word: &Word) -> Option<Inner> {
+    let at = render(word).find('=')?;
+    let Some(Piece::Literal { text, .. }) = word.pieces.first() else {
+        return Some(Inner::Unknown("an alias is made at run time"));
+    };
+    (text.len() > at).then(|| Inner::script(&without(word, at + 1)))
+}
+
+fn env(arguments: &[Word]) -> Vec<Inner> {
+    let mut at = 0;
+    let mut cd = None;
+    while let Some(word) = arguments.get(at).and_then(Word::literal) {
+        at += 1;
+        match word.as_str() {
+            "--" => break,
+            "-u" | "--unset" | "-a" | "--argv0" => at += 1,
+            "-C" | "--chdir" => {
+                cd = arguments.get(at).cloned();
+                at += 1;
+            }
+            _ if word.starts_with("--split-string=") => {
+                return split(&arguments[at - 1], "--split-string=".len(), &arguments[at..]);
+            }
+            "-S" | "--split-string" | "-iS" | "-vS" | "-ivS" | "-viS" => {
+                return arguments
+                    .get(at)
+                    .map(|word| split(word, 0, &arguments[at + 1..]))
+                    .unwrap_or_default();
+            }
+            _ if word.starts_with('-') => {
+                if let Some(place) =
+                    word.find('S').filter(|_| !word.starts_with("--") && !word.starts_with("-u"))
+                {
+                    return split(&arguments[at - 1], place + 1, &arguments[at..]);
+                }
+            }
+            _ => {
+                at -= 1;
+                break;
+            }
+        }
+    }
+    let (assignments, words) = leading_assignments(arguments.get(at..).unwrap_or_default());
+    if words.is_empty() { Vec::new() } else { vec![Inner::Argv { words: words.to_vec(), assignments, cd }] }
+}
+
+/// `env -S`: the string is split into words, close enough to how a shell does it; options of env may stand in it.
+fn split(word: &Word, from: usize, rest: &[Word]) -> Vec<Inner> {
+    let source = render(&without(word, from)).replace("\\_", " ");
+    let mut words: Vec<Word> = vec![Word::plain("env", word.span)];
+    words.extend(shell_words(&source).into_iter().map(|text| Word::plain(text, word.span)));
+    words.extend_from_slice(rest);
+    vec![Inner::argv(words)]
+}
+
+fn shell_words(source: &str) -> Vec<String> {
+    let src = source.as_bytes();
+    let mut lexer = super::lexer::Lexer::new();
+    let (mut words, mut at, mut begin) = (Vec::new(), 0, None);
+    while at < src.len() {
+        if lexer.frames() == 1 && src[at].is_ascii_whitespace() {
+            words.extend(begin.take().map(|begin: usize| &source[begin..at]));
+            at += 1;
+            continue;
+        }
+        begin.get_or_insert(at);
+        at = if lexer.frames() == 1 && !b"'\"\\".contains(&src[at]) {
+            at + super::lexer::char_len(src, at)
+        } else {
+            lexer.step(src, at).0
+        };
+    }
+    words.extend(begin.map(|begin| &source[begin..]));
+    let plain = |word: &str| {
+        let parts = super::word::lex(word).parts;
+        parts
+            .into_iter()
+            .map(|part| match part {
+                super::word::Part::Text { text, .. } => text,
+                super::word::Part::Variable { name, .. } => format!("${{{name}}}"),
+                super::word::Part::Dynamic { source, .. } => source,
+            })
+            .collect()
+    };
+    words.into_iter().map(plain).collect()
+}
+
+fn shell(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
+    let (mut at, mut command, mut stdin) = (0, false, false);
+    while let Some(word) = arguments.get(at).and_then(Word::literal) {
+        if word == "-" || word == "--" {
+            at += 1;
+            break;
+        }
+        let Some(letters) = word.strip_prefix(['-', '+']) else { break };
+        at += 1;
+        if letters.starts_with('-') {
+            at += usize::from(matches!(letters, "-rcfile" | "-init-file"));
+            command |= letters == "-command";
+            continue;
+        }
+        command |= letters.contains('c') && word.starts_with('-');
+        stdin |= letters.contains('s') && word.starts_with('-');
+        at += letters.chars().filter(|c| matches!(c, 'o' | 'O')).count();
+    }
+    let rest = arguments.get(at..).unwrap_or_default();
+    match rest.first() {
+        Some(script) if command && (opaque(script) || text(script) == "{}") => {
+            vec![Inner::Unknown("the script of a shell is made at run time")]
+        }
+        Some(script) if command => {
+            vec![Inner::Script { text: render(script), positional: rest[1..].to_vec() }]
+        }
+        Some(file) if !stdin && !is_stdin(file) && !is_reader(file) => Vec::new(),
+        _ => input
+            .map(|text| Inner::Script {
+                text: text.to_owned(),
+                positional: if stdin { [&arguments[..1], rest].concat() } else { Vec::new() },
+            })
+            .into_iter()
+            .collect(),
+    }
+}
+
+fn is_stdin(word: &Word) -> bool {
+    matches!(text(word).as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}
+
+/// `<(…)`
+fn is_reader(word: &Word) -> bool {
+    matches!(word.pieces.first(), Some(Piece::Dynamic(source)) if source.starts_with("<("))
+}
+
+fn xargs(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
+    let at = operands(
+        arguments,
+        "ILnPsdaE",
+        &[
+            "--max-args",
+            "--max-procs",
+            "--max-lines",
+            "--delimiter",
+            "--arg-file",
+            "--replace",
+            "--max-chars",
+        ],
+    );
+    let mut words = arguments[at..].to_vec();
+    let Some(span) = words.first().map(|word| word.span) else { return Vec::new() };
+    let mark = arguments[..at].iter().enumerate().find_map(|(at, word)| {
+        let word = text(word);
+        match word.as_str() {
+            "-I" => arguments.get(at + 1).map(text),
+            "-i" | "--replace" => Some("{}".to_owned()),
+            _ => word.strip_prefix("-I").or_else(|| word.strip_prefix("--replace=")).map(str::to_owned),
+        }
+    });
+    let unknown = Word { pieces: vec![Piece::Dynamic("$(xargs)".to_owned())], span };
+    match (mark, input) {
+        (None, Some(input)) => {
+            words.extend(input.split_whitespace().take(256).map(|text| Word::plain(text, span)));
+        }
+        (None, None) => words.push(unknown),
+        (Some(mark), input) => {
+            let value = input.map(str::trim).filter(|input| !input.contains('\n'));
+            for word in &mut words {
+                match (word.literal(), value) {
+                    (Some(text), Some(value)) if text.contains(&mark) => {
+                        *word = Word::plain(text.replace(&mark, value), word.span);
+                    }
+                    (Some(text), None) if text == mark => *word = unknown.clone(),
+                    _ => {}
+                }
+            }
+        }
+    }
+    vec![Inner::argv(words)]
+}
+
+fn find(arguments: &[Word]) -> Vec<Inner> {
+    let is_start = |word: &Word| {
+        matches!(
+            text(word).as_str(),
+            "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "--exec" | "-X" | "--exec-batch"
+        )
+    };
+    let starts = arguments.iter().enumerate().filter(|(_, word)| is_start(word)).map(|(at, _)| at + 1);
+    starts
+        .filter_map(|start| {
+            let words: Vec<Word> = arguments[start..]
+                .iter()
+                .take_while(|word| !matches!(text(word).as_str(), ";" | "+"))
+                .cloned()
+                .collect();
+            match words.first().map(text)?.as_str() {
+                "{}" => Some(Inner::Unknown("find runs what it finds")),
+                _ => Some(Inner::argv(words)),
+            }
+        })
+        .collect()
+}
+
+fn parallel(arguments: &[Word]) -> Vec<Inner> {
+    let at = operands(
+        arguments,
+        "jNnLIaSP",
+        &["--jobs", "--arg-file", "--colsep", "--delay", "--timeout", "--retries", "--joblog", "--results"],
+    );
+    let rest = &arguments[at..];
+    let command: Vec<Word> = rest.iter().take_while(|word| !text(word).starts_with(":::")).cloned().collect();
+    let values = rest.iter().skip(command.len() + 1).filter(|word| !text(word).starts_with(":::"));
+    if command.is_empty() {
+        return values.map(Inner::script).collect();
+    }
+    let source = join(&command);
+    let values: Vec<String> = values.take(64).map(render).collect();
+    if values.is_empty() {
+        return vec![Inner::Script { text: source, positional: Vec::new() }];
+    }
+    let fill = |value: &String| {
+        if source.contains("{}") { source.replace("{}", value) } else { format!("{source} {value}") }
+    };
+    values.iter().map(|value| Inner::Script { text: fill(value), positional: Vec::new() }).collect()
+}
+
+/// Options of archivers and copiers whose value is a command.
+fn option(arguments: &[Word], at: usize, word: &Word) -> Option<Inner> {
+    let source = render(word);
+    for prefix in [
+        "--checkpoint-action=exec=",
+        "--to-command=",
+        "--use-compress-program=",
+        "--rsh=",
+        "-oProxyCommand=",
+        "--rmt-command=",
+        "--info-script=",
+    ] {
+        if let Some(text) = source.strip_prefix(prefix) {
+            return Some(Inner::Script { text: text.to_owned(), positional: Vec::new() });
+        }
+    }
+    let next = arguments.get(at + 1)?;
+    match source.as_str() {
+        "-I" | "-F" | "-e" | "--rsh" | "--use-compress-program" | "--to-command" => Some(Inner::script(next)),
+        "--checkpoint-action" => render(next)
+            .strip_prefix("exec=")
+            .map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() }),
+        "-o" => render(next)
+            .strip_prefix("ProxyCommand=")
+            .map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() }),
+        _ => None,
+    }
+}
+
+fn interpreter(program: &str, arguments: &[Word], input: Option<&str>) -> Option<Vec<Inner>> {
+    let family = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let (flags, backticks): (&[&str], bool) = match family {
+        "python" | "pypy" => (&["c"], false),
+        "perl" => (&["e", "E"], true),
+        "ruby" => (&["e"], true),
+        "node" | "nodejs" | "bun" | "deno" => (&["e", "p", "-eval", "-print"], false),
+        "php" => (&["r"], true),
+        "lua" | "luajit" => (&["e"], false),
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            let code =
+                arguments.get(operands(arguments, "vFf", &["--assign", "--field-separator"])).map(render)?;
+            return Some(
+                started(&code, false, true).into_iter().map(|start| inner(start, arguments)).collect(),
+            );
+        }
+        _ => return None,
+    };
+    let is_flag = |word: &Word| {
+        let word = text(word);
+        let Some(letters) = word.strip_prefix('-') else { return false };
+        flags.iter().any(|flag| {
+            if flag.len() == 1 {
+                !letters.starts_with('-') && letters.ends_with(flag)
+            } else {
+                letters == *flag
+            }
+        })
+    };
+    let mut code: Vec<String> = arguments
+        .iter()
+        .zip(arguments.iter().skip(1))
+        .filter(|(flag, _)| is_flag(flag))
+        .map(|(_, code)| render(code))
+        .collect();
+    if code.is_empty() && arguments.iter().all(|word| text(word).starts_with('-')) {
+        code.extend(input.map(str::to_owned));
+    }
+    Some(
+        code.iter()
+            .flat_map(|code| started(code, backticks, false))
+            .map(|start| inner(start, arguments))
+            .collect(),
+    )
+}
+
+fn inner(start: Started, near: &[Word]) -> Inner {
+    let span = near.first().map(|word| word.span).unwrap_or_default();
+    match start {
+        Started::Script(text) => Inner::Script { text, positional: Vec::new() },
+        Started::Argv(words) => Inner::argv(words.into_iter().map(|text| Word::plain(text, span)).collect()),
+    }
+}

@@ -1,0 +1,173 @@
+//! What a script's own assignments say about its variables.
+
+use std::collections::HashMap;
+
+use super::model::{Piece, Word};
+use super::word::Part;
+use crate::decision::Span;
+
+/// Values that one variable, and wordings that one command may have.
+const CHOICES: usize = 16;
+
+/// What a variable may hold: one of `choices`, each a list of fields, or, if `unknown`, anything else.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Value {
+    pub(super) choices: Vec<Vec<String>>,
+    pub(super) unknown: bool,
+}
+
+impl Value {
+    /// Anything.
+    pub(super) fn anything() -> Self {
+        Self { choices: Vec::new(), unknown: true }
+    }
+
+    /// One known text.
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self { choices: vec![vec![text.into()]], unknown: false }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for choice in &other.choices {
+            if !self.choices.contains(choice) {
+                self.choices.push(choice.clone());
+            }
+        }
+        self.unknown |= other.unknown;
+        if self.choices.len() > CHOICES {
+            self.choices.truncate(CHOICES);
+            self.unknown = true;
+        }
+    }
+}
+
+/// All variables.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    now: HashMap<String, Value>,
+    /// All values that each ever has; the base for loops and functions when the script is gone through once more.
+    ever: HashMap<String, Value>,
+    again: bool,
+    /// A value was asked for where an assignment further down may have come first.
+    pub(super) asked_in_loop: bool,
+}
+
+impl Variables {
+    /// Notes an assignment. `maybe`: it may not happen, or happen in a loop.
+    pub(super) fn set(&mut self, name: &str, value: Value, maybe: bool) {
+        self.ever.entry(name.to_owned()).or_default().merge(&value);
+        if maybe {
+            self.now.entry(name.to_owned()).or_default().merge(&value);
+        } else {
+            self.now.insert(name.to_owned(), value);
+        }
+    }
+
+    /// What `name` may hold.
+    pub(super) fn get(&mut self, name: &str, maybe: bool) -> Option<&Value> {
+        self.asked_in_loop |= maybe;
+        if maybe && self.again { self.ever.get(name) } else { self.now.get(name) }
+    }
+
+    /// Starts over, with the values that were seen.
+    pub(super) fn restart(&mut self) {
+        self.now.clear();
+        (self.again, self.asked_in_loop) = (true, false);
+    }
+
+    /// The wordings that a command's words may have.
+    pub(super) fn wordings(&mut self, words: &[(Vec<Part>, Span)], maybe: bool) -> Vec<Vec<Word>> {
+        let mut environments: Vec<HashMap<String, Vec<String>>> = vec![HashMap::new()];
+        let mut seen: Vec<&str> = Vec::new();
+        for (index, (parts, _)) in words.iter().enumerate() {
+            for part in parts {
+                let Part::Variable { name, .. } = part else { continue };
+                if seen.contains(&name.as_str()) {
+                    continue;
+                }
+                seen.push(name);
+                let Some(value) = self.get(name, maybe).filter(|value| !value.unknown || index == 0) else {
+                    continue;
+                };
+                let choices = value.choices.len() + usize::from(value.unknown);
+                if value.choices.is_empty() || environments.len() * choices > CHOICES {
+                    continue;
+                }
+                let old = environments.clone();
+                environments = Vec::with_capacity(old.len() * choices);
+                for choice in &value.choices {
+                    for environment in &old {
+                        let mut environment = environment.clone();
+                        environment.insert(name.clone(), choice.clone());
+                        environments.push(environment);
+                    }
+                }
+                if value.unknown {
+                    environments.extend(old.iter().cloned());
+                }
+            }
+        }
+        let separators = self
+            .now
+            .get("IFS")
+            .and_then(|value| value.choices.last())
+            .and_then(|fields| fields.first().cloned());
+        let separators = separators.unwrap_or_else(|| " \t\n".to_owned());
+        environments
+            .iter()
+            .map(|environment| {
+                words
+                    .iter()
+                    .flat_map(|(parts, span)| fields(parts, *span, environment, &separators))
+                    .collect()
+            })
+            .collect()
+    }
+}
+
+/// The words that one word becomes when its variables are put in.
+fn fields(
+    parts: &[Part],
+    span: Span,
+    environment: &HashMap<String, Vec<String>>,
+    separators: &str,
+) -> Vec<Word> {
+    let mut done = Vec::new();
+    let mut pieces: Vec<Piece> = Vec::new();
+    for part in parts {
+        match part {
+            Part::Text { text, quoted } => {
+                pieces.push(Piece::Literal { text: text.clone(), quoted: *quoted });
+            }
+            Part::Dynamic { source, .. } => pieces.push(Piece::Dynamic(source.clone())),
+            Part::Variable { name, quoted } => match environment.get(name) {
+                None if name.contains('[') => pieces.push(Piece::Dynamic(format!("${{{name}}}"))),
+                None => pieces.push(Piece::Variable(name.clone())),
+                Some(values) if *quoted && !(name == "@" || name.ends_with("[@]")) => {
+                    pieces.push(Piece::Literal { text: values.join(" "), quoted: true });
+                }
+                Some(values) => {
+                    let split = |text: &String| -> Vec<String> {
+                        if *quoted {
+                            return vec![text.clone()];
+                        }
+                        text.split(|c| separators.contains(c)).map(str::to_owned).collect()
+                    };
+                    let texts: Vec<String> = values.iter().flat_map(split).collect();
+                    for (index, text) in texts.iter().enumerate() {
+                        if index > 0 && !pieces.is_empty() {
+                            done.push(Word { pieces: std::mem::take(&mut pieces), span });
+                        }
+                        if !text.is_empty() || *quoted {
+                            pieces.push(Piece::Literal { text: text.clone(), quoted: *quoted });
+                        }
+                    }
+                }
+            },
+        }
+    }
+    if !pieces.is_empty() {
+        done.push(Word { pieces, span });
+    }
+    done
+}

@@ -1,0 +1,387 @@
+//! One word of a script: its parts with quotes removed, and the scripts inside it.
+
+use super::ansi::unescape;
+use super::lexer::{Kind, char_len, closing, escaped_position};
+
+/// A part of a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Text as the command gets it.
+    Text { text: String, quoted: bool },
+    /// `$NAME`, `${NAME}`, `$@`, `${NAME[@]}`.
+    Variable { name: String, quoted: bool },
+    /// Any other expansion, with its source; `nested`: it is this one of [`Lexed::nested`].
+    Dynamic { source: String, quoted: bool, nested: Option<usize> },
+}
+
+/// How a script is embedded in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Embed {
+    /// `$(…)` or backticks.
+    Output,
+    /// `<(…)`
+    Reader,
+    /// `>(…)`
+    Writer,
+}
+
+/// A script inside a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Nested {
+    pub(super) embed: Embed,
+    pub(super) text: String,
+    /// Where `text` stands in the word; `None` if it is not the same there, character by character.
+    pub(super) at: Option<usize>,
+}
+
+/// A word taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Lexed {
+    pub(super) parts: Vec<Part>,
+    pub(super) nested: Vec<Nested>,
+    /// `${NAME@P}`: the value is expanded once more.
+    pub(super) prompts: Vec<String>,
+}
+
+/// Takes a word apart.
+pub(super) fn lex(word: &str) -> Lexed {
+    let mut reader = Reader { src: word, out: Lexed::default() };
+    reader.bare();
+    reader.out
+}
+
+/// Takes text apart that is expanded as in double quotes, but in which `"` is a letter: a here-document, a prompt.
+pub(super) fn lex_text(text: &str) -> Lexed {
+    let mut reader = Reader { src: text, out: Lexed::default() };
+    reader.double(0, false);
+    reader.out
+}
+
+/// The scripts anywhere in text that is not read more closely: arithmetic, `[[ … ]]`, operands of `${…}`.
+pub(super) fn scan(text: &str) -> Vec<Nested> {
+    let mut reader = Reader { src: text, out: Lexed::default() };
+    reader.anything(0, text.len(), false);
+    reader.out.nested
+}
+
+struct Reader<'a> {
+    src: &'a str,
+    out: Lexed,
+}
+
+impl Reader<'_> {
+    fn text(&mut self, more: &str, quoted: bool) {
+        if let Some(Part::Text { text, quoted: last }) = self.out.parts.last_mut()
+            && *last == quoted
+        {
+            text.push_str(more);
+        } else {
+            self.out.parts.push(Part::Text { text: more.to_owned(), quoted });
+        }
+    }
+
+    fn bare(&mut self) {
+        let src = self.src.as_bytes();
+        let mut at = 0;
+        while at < src.len() {
+            at = match src[at] {
+                b'\\' if at + 1 < src.len() => {
+                    let end = at + 1 + char_len(src, at + 1);
+                    self.text(&self.src[at + 1..end], true);
+                    end
+                }
+                b'\'' => {
+                    let len =
+                        src[at + 1..].iter().position(|byte| *byte == b'\'').unwrap_or(src.len() - at - 1);
+                    self.text(&self.src[at + 1..at + 1 + len], true);
+                    at + len + 2
+                }
+                b'"' => self.double(at + 1, true),
+                b'$' if src.get(at + 1) == Some(&b'\'') => {
+                    let len = escaped_position(&src[at + 2..], b'\'').unwrap_or(src.len() - at - 2);
+                    self.text(&unescape(&self.src[at + 2..at + 2 + len]), true);
+                    at + len + 3
+                }
+                b'$' if src.get(at + 1) == Some(&b'"') => self.double(at + 2, true),
+                b'$' => self.dollar(at, false),
+                b'`' => self.backtick(at, false),
+                b'<' | b'>' if src.get(at + 1) == Some(&b'(') => {
+                    let embed = if src[at] == b'<' { Embed::Reader } else { Embed::Writer };
+                    self.substitution(at, at + 2, false, embed)
+                }
+                _ => {
+                    let len = src[at + 1..].iter().take_while(|byte| !b"\\'\"$`<>".contains(byte)).count();
+                    self.text(&self.src[at..=at + len], false);
+                    at + len + 1
+                }
+            }
+            .min(src.len());
+        }
+    }
+
+    /// From behind the opening quote to behind the closing one, or to the end.
+    fn double(&mut self, from: usize, quote: bool) -> usize {
+        let src = self.src.as_bytes();
+        let mut at = from;
+        if quote && src.get(at) == Some(&b'"') {
+            self.text("", true);
+        }
+        while at < src.len() {
+            at = match src[at] {
+                b'"' if quote => return at + 1,
+                b'\\'
+                    if src
+                        .get(at + 1)
+                        .is_some_and(|next| b"$`\\".contains(next) || (quote && *next == b'"')) =>
+                {
+                    self.text(&self.src[at + 1..at + 2], true);
+                    at + 2
+                }
+                b'$' => self.dollar(at, true),
+                b'`' => self.backtick(at, true),
+                _ => {
+                    let len = src[at + 1..].iter().take_while(|byte| !b"\"\\$`".contains(byte)).count();
+                    self.text(&self.src[at..=at + len], true);
+                    at + len + 1
+                }
+            }
+            .min(src.len());
+        }
+        at
+    }
+
+    fn dollar(&mut self, at: usize, quoted: bool) -> usize {
+        let src = self.src.as_bytes();
+        match src.get(at + 1) {
+            Some(b'(') if src.get(at + 2) == Some(&b'(') && self.arithmetic(at, quoted).is_some() => {
+                self.arithmetic_end(at)
+            }
+            Some(b'(') => self.substitution(at, at + 2, quoted, Embed::Output),
+            Some(b'[') => {
+                let end = closing(src, at + 2, Kind::Square).unwrap_or(src.len());
+                self.opaque(at, end, quoted);
+                end
+            }
+            Some(b'{') => self.braces(at, quoted),
+            Some(byte) if byte.is_ascii_alphabetic() || *byte == b'_' => {
+                let end = at + 1 + name_len(&src[at + 1..]);
+                self.variable(&self.src[at + 1..end], quoted);
+                end
+            }
+            Some(b'0'..=b'9' | b'@' | b'*') => {
+                self.variable(&self.src[at + 1..at + 2], quoted);
+                at + 2
+            }
+            Some(b'?' | b'#' | b'$' | b'!' | b'-') => {
+                self.opaque(at, at + 2, quoted);
+                at + 2
+            }
+            _ => {
+                self.text("$", quoted);
+                at + 1
+            }
+        }
+    }
+
+    fn variable(&mut self, name: &str, quoted: bool) {
+        self.out.parts.push(Part::Variable { name: name.to_owned(), quoted });
+    }
+
+    /// An expansion whose outcome is not known; scripts in it are found.
+    fn opaque(&mut self, at: usize, end: usize, quoted: bool) {
+        let source = self.src.get(at..end).unwrap_or_default().to_owned();
+        self.out.parts.push(Part::Dynamic { source, quoted, nested: None });
+        self.anything(at + 2, end, quoted);
+    }
+
+    fn arithmetic_end(&self, at: usize) -> usize {
+        closing(self.src.as_bytes(), at + 3, Kind::Arithmetic { open: 0 }).unwrap_or(self.src.len())
+    }
+
+    fn arithmetic(&mut self, at: usize, quoted: bool) -> Option<()> {
+        let end = closing(self.src.as_bytes(), at + 3, Kind::Arithmetic { open: 0 })?;
+        self.src.get(at..end)?.ends_with("))").then(|| self.opaque(at, end, quoted))
+    }
+
+    fn substitution(&mut self, at: usize, from: usize, quoted: bool, embed: Embed) -> usize {
+        let src = self.src.as_bytes();
+        let (text, end) = match closing(src, from, Kind::Paren { substitution: true }) {
+            Some(end) => (&self.src[from..end - 1], end),
+            None => (&self.src[from..], src.len()),
+        };
+        self.nest(at, end, quoted, Nested { embed, text: text.to_owned(), at: Some(from) });
+        end
+    }
+
+    fn nest(&mut self, at: usize, end: usize, quoted: bool, nested: Nested) {
+        let number = self.out.nested.len();
+        self.out.parts.push(Part::Dynamic {
+            source: self.src[at..end].to_owned(),
+            quoted,
+            nested: Some(number),
+        });
+        self.out.nested.push(nested);
+    }
+
+    fn backtick(&mut self, at: usize, quoted: bool) -> usize {
+        let src = self.src.as_bytes();
+        let len = escaped_position(&src[at + 1..], b'`').unwrap_or(src.len() - at - 1);
+        let raw = &self.src[at + 1..at + 1 + len];
+        let mut text = String::with_capacity(raw.len());
+        let mut chars = raw.chars().peekable();
+        while let Some(c) = chars.next() {
+            let special =
+                |next: &char| c == '\\' && (matches!(next, '$' | '`' | '\\') || (quoted && *next == '"'));
+            text.push(chars.next_if(special).unwrap_or(c));
+        }
+        let nested = Nested { embed: Embed::Output, text, at: None };
+        let end = (at + len + 2).min(src.len());
+        self.nest(at, end, quoted, nested);
+        end
+    }
+
+    /// `${…}`
+    fn braces(&mut self, at: usize, quoted: bool) -> usize {
+        let src = self.src.as_bytes();
+        // bash 5.3: `${ list; }` and `${| list; }` run in this shell.
+        if matches!(src.get(at + 2), Some(b' ' | b'\t' | b'\n' | b'|')) {
+            let end = closing(src, at + 2, Kind::Brace).unwrap_or(src.len());
+            let text = self.src.get(at + 3..end.saturating_sub(1)).unwrap_or_default().to_owned();
+            self.nest(at, end, quoted, Nested { embed: Embed::Output, text, at: Some(at + 3) });
+            return end;
+        }
+        let end = closing(src, at + 2, Kind::Brace).unwrap_or(src.len());
+        let inner = self.src.get(at + 2..end.saturating_sub(1)).unwrap_or_default();
+        let name = match inner.as_bytes().first() {
+            Some(b'@' | b'*') => 1,
+            Some(b'0'..=b'9') => inner.bytes().take_while(u8::is_ascii_digit).count(),
+            _ => name_len(inner.as_bytes()),
+        };
+        let whole = name > 0 && matches!(&inner[name..], "" | "[@]" | "[*]");
+        if whole {
+            self.variable(inner, quoted);
+            return end;
+        }
+        if inner.ends_with("@P") {
+            self.out.prompts.push(inner[..name].to_owned());
+        }
+        self.opaque(at, end, quoted);
+        end
+    }
+
+    /// Finds scripts between two places, whatever else is there. Single quotes hide them, but not inside double quotes.
+    fn anything(&mut self, from: usize, to: usize, quoted: bool) {
+        let src = self.src.as_bytes();
+        let to = to.min(src.len());
+        let parts = self.out.parts.len();
+        let (mut at, mut double) = (from, quoted);
+        while at < to {
+            at = match src[at] {
+                b'\\' if at + 1 < to => at + 1 + char_len(src, at + 1),
+                b'\'' if !double => {
+                    let prompt = at > 0 && src[at - 1] == b'$';
+                    let inner = &src[at + 1..to];
+                    let len = if prompt {
+                        escaped_position(inner, b'\'')
+                    } else {
+                        inner.iter().position(|byte| *byte == b'\'')
+                    };
+                    at + 2 + len.unwrap_or(inner.len())
+                }
+                b'"' if !quoted => {
+                    double = !double;
+                    at + 1
+                }
+                b'$' if matches!(src.get(at + 1), Some(b'(' | b'{' | b'[')) => self.dollar(at, double),
+                b'`' => self.backtick(at, double),
+                b'<' | b'>' if src.get(at + 1) == Some(&b'(') && !double => {
+                    let embed = if src[at] == b'<' { Embed::Reader } else { Embed::Writer };
+                    self.substitution(at, at + 2, false, embed)
+                }
+                _ => at + 1,
+            };
+        }
+        self.out.parts.truncate(parts);
+    }
+}
+
+/// Bytes of the variable's name that `src` starts with.
+pub(super) fn name_len(src: &[u8]) -> usize {
+    if src.first().is_none_or(u8::is_ascii_digit) {
+        return 0;
+    }
+    src.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(word: &str) -> String {
+        lex(word)
+            .parts
+            .iter()
+            .map(|part| match part {
+                Part::Text { text, .. } => text.clone(),
+                Part::Variable { name, .. } => format!("<{name}>"),
+                Part::Dynamic { source, .. } => format!("[{source}]"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn quotes_are_removed() {
+        for (word, want) in [
+            ("\\rm", "rm"),
+            ("r''m", "rm"),
+            ("'r'\"m\"", "rm"),
+            ("$'\\x72m'", "rm"),
+            ("$\"rm\"", "rm"),
+            ("a\\ b", "a b"),
+            ("\"a\\\"\\n\"", "a\"\\n"),
+            ("$x${y}$1", "<x><y><1>"),
+            ("${a[@]}", "<a[@]>"),
+            ("\"$(ls)\"", "[$(ls)]"),
+            ("${x:-y}", "[${x:-y}]"),
+            ("$", "$"),
+            ("''", ""),
+            ("$((1+2))x", "[$((1+2))]x"),
+            ("'open", "open"),
+            ("\"open", "open"),
+            ("é\\é", "éé"),
+        ] {
+            assert_eq!(plain(word), want, "{word}");
+        }
+    }
+
+    fn nested(word: &str) -> Vec<String> {
+        lex(word).nested.into_iter().map(|nested| nested.text).collect()
+    }
+
+    #[test]
+    fn scripts_are_found() {
+        for word in [
+            "$(ls)",
+            "`ls`",
+            "\"$(ls)\"",
+            "\"`ls`\"",
+            "${x:-$(ls)}",
+            "\"${x:-'$(ls)'}\"",
+            "$((1+$(ls)))",
+            "<(ls)",
+            ">(ls)",
+            "$[1+$(ls)]",
+            "${a[$(ls)]}",
+            "\"${x:-\"$(ls)\"}\"",
+            "$((a[$(ls)]))",
+            "\"a`ls`\"",
+            "${x/$(ls)/b}",
+        ] {
+            assert_eq!(nested(word), ["ls"], "{word}");
+        }
+        for word in ["'$(ls)'", "\\$(ls)", "\"\\$(ls)\"", "$'$(ls)'", "\\`ls\\`"] {
+            assert!(nested(word).is_empty(), "{word}");
+        }
+        assert_eq!(nested("`echo \\`ls\\``"), ["echo `ls`"]);
+    }
+}

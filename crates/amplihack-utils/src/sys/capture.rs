@@ -1,0 +1,129 @@
+//! One program, run to its end within a deadline, with bounded output: for processes too small for a session.
+
+use std::io::{self, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::{ChildOptions, prepare_child};
+
+/// What a program said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Captured {
+    /// Its exit code; `None` if a signal ended it.
+    pub code: Option<i32>,
+    /// Its stdout.
+    pub stdout: Vec<u8>,
+}
+
+/// Runs `command` with nothing on stdin and stderr thrown away.
+///
+/// The program is killed, and the call fails, when it has not ended after `deadline` ([`io::ErrorKind::TimedOut`]) or when
+/// it prints more than `limit` bytes ([`io::ErrorKind::FileTooLarge`]). What it leaves behind in its group is killed too.
+pub fn capture(mut command: Command, deadline: Duration, limit: usize) -> io::Result<Captured> {
+    let end = Instant::now() + deadline;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    prepare_child(&mut command, ChildOptions { group: true, death_signal: true });
+    let mut child = command.spawn()?;
+    let read = read_until(&mut child, end, limit);
+    let code = match read {
+        Ok(_) => wait_until(&mut child, end),
+        Err(_) => Ok(None),
+    };
+    // A leader that is not reaped keeps its group's id taken; a group that is empty is no error.
+    let killed = super::send_to_group(child.id(), super::Signal::KILL);
+    let status = child.wait()?;
+    killed.or_else(|error| if code.is_ok() { Ok(()) } else { Err(error) })?;
+    let stdout = read?;
+    code?;
+    Ok(Captured { code: status.code(), stdout })
+}
+
+fn late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "it did not end in time")
+}
+
+fn read_until(child: &mut Child, end: Instant, limit: usize) -> io::Result<Vec<u8>> {
+    let mut stdout = Vec::new();
+    let Some(mut pipe) = child.stdout.take() else { return Ok(stdout) };
+    let mut part = [0_u8; 8192];
+    loop {
+        let left = end.checked_duration_since(Instant::now()).ok_or_else(late)?;
+        let left = left.try_into().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let mut ready = [PollFd::new(&pipe, PollFlags::IN)];
+        match poll(&mut ready, Some(&left)) {
+            Ok(0) => return Err(late()),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let length = pipe.read(&mut part)?;
+        if length == 0 {
+            return Ok(stdout);
+        }
+        stdout.write_all(part.get(..length).unwrap_or_default())?;
+        if stdout.len() > limit {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {limit} bytes")));
+        }
+    }
+}
+
+/// Waits without reaping, so that the group can still be killed under its own id.
+fn wait_until(child: &mut Child, end: Instant) -> io::Result<Option<()>> {
+    let started = super::start_time(child.id()).unwrap_or_default();
+    let Ok(pidfd) = super::open_pidfd(child.id(), started) else { return Ok(None) };
+    loop {
+        let left = end.checked_duration_since(Instant::now()).ok_or_else(late)?;
+        let left = left.try_into().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&left)) {
+            Ok(0) => return Err(late()),
+            Ok(_) => return Ok(Some(())),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn output_and_code_come_back() {
+        let captured = capture(shell("echo out; echo err >&2; exit 3"), LONG, 100).unwrap();
+        assert_eq!(captured, Captured { code: Some(3), stdout: b"out\n".to_vec() });
+        let captured = capture(shell("kill -KILL $$"), LONG, 100).unwrap();
+        assert_eq!(captured.code, None);
+    }
+
+    #[test]
+    fn a_slow_program_is_ended_also_when_it_has_closed_its_output() {
+        for script in ["sleep 30", "exec >&-; sleep 30"] {
+            let begin = Instant::now();
+            let error = capture(shell(script), Duration::from_millis(100), 100).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+            assert!(begin.elapsed() < LONG);
+        }
+    }
+
+    #[test]
+    fn endless_output_is_ended() {
+        let error = capture(shell("yes"), LONG, 1000).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn a_missing_program_is_an_error() {
+        let error = capture(Command::new("/nonexistent/x"), LONG, 1).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}
