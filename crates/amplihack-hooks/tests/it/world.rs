@@ -60,8 +60,14 @@ pub(crate) fn plane<'a>(audit: &'a Remembers, env: &'a Env, cwd: &'a Path) -> Pl
 
 /// Answers an event as the binary would, for a registration that names nothing.
 pub(crate) fn answer(event: HookEvent, payload: impl Into<Vec<u8>>, env: &Env, cwd: &Path) -> Reply {
-    let invocation =
-        Invocation { action: Action::Event(event), host: None, headless: false, policy: None, payload: None };
+    let invocation = Invocation {
+        action: Action::Event(event),
+        host: None,
+        headless: false,
+        policy: None,
+        launch: None,
+        payload: None,
+    };
     let payload: Result<Vec<u8>, Bad> = Ok(payload.into());
     events::answer(event, &invocation, payload, &plane(&Remembers::default(), env, cwd))
 }
