@@ -30,6 +30,17 @@ pub enum HookError {
         /// What stands in for them.
         instead: &'static str,
     },
+    /// A setting of the host leaves out all hooks.
+    #[error(
+        "{} sets {}, by which {binary} leaves out all hooks and the guard with them; remove that, or launch with --no-hooks, without a guard",
+        file.display(), crate::switches::KEY
+    )]
+    SwitchedOff {
+        /// The agent.
+        binary: AgentBinary,
+        /// The settings file.
+        file: PathBuf,
+    },
     /// The hook binary is not a program that can be registered.
     #[error("the hook binary {} cannot be registered: {why}; reinstall amplihack", path.display())]
     BadBinary {
@@ -56,6 +67,7 @@ impl Explain for HookError {
         match self {
             Self::MissingHookForBinary { .. } => "missing_hook_for_binary",
             Self::NoHooks { .. } => "no_hooks",
+            Self::SwitchedOff { .. } => "hooks_switched_off",
             Self::BadBinary { .. } => "bad_hook_binary",
             Self::Io { .. } => "hook_injection_io",
         }

@@ -15,6 +15,7 @@ mod invocation;
 pub mod plane;
 pub mod process;
 pub mod registration;
+pub mod switches;
 pub mod xpia;
 
 pub use error::HookError;
