@@ -16,8 +16,14 @@ use amplihack_utils::launcher_context::SessionId;
 use crate::error::LaunchError;
 use crate::notice::Notice;
 
-/// The guard of a launch, if one can hold there.
-pub(crate) type Guard = Option<Injection>;
+/// The guard of a launch.
+#[derive(Debug, Default)]
+pub(crate) struct Guard {
+    /// Its hooks, if it can hold there.
+    pub(crate) injection: Option<Injection>,
+    /// Whether it was shown at other versions of the agent only.
+    pub(crate) unproved: bool,
+}
 
 /// What a launch that takes a prompt needs to know for its guard.
 pub(crate) struct Asked<'a> {
@@ -48,7 +54,7 @@ pub(crate) fn decide(
             });
         }
         notices.push(Notice::Unguarded { agent, why: "--no-hooks: no guard holds this agent".to_owned() });
-        return Ok(None);
+        return Ok(Guard::default());
     };
     engine(env)?;
     policy(env, asked.cwd, Some(config.policy()))?;
@@ -61,7 +67,7 @@ pub(crate) fn decide(
         Ok(guard) => guard,
         Err(error @ HookError::NoHooks { .. }) if !needed => {
             notices.push(Notice::Unguarded { agent, why: error.to_string() });
-            return Ok(None);
+            return Ok(Guard::default());
         }
         Err(HookError::NoHooks { .. }) => {
             return Err(LaunchError::ProofRequired {
@@ -78,21 +84,19 @@ pub(crate) fn decide(
     let row =
         asked.installed.can(Capability::Hooks, asked.mode).map_err(amplihack_agent::DeliveryError::from)?;
     let refuted = asked.installed.proofs.guard == Some(false);
-    if refuted || asked.installed.trust(row) == Trust::UnknownVersion {
-        if needed {
-            let why = if refuted {
-                "a probe on this machine saw it fail"
-            } else {
-                "it was not proved at this version"
-            };
-            return Err(LaunchError::ProofRequired { agent, version: version(), why });
-        }
-        notices.push(Notice::GuardUnproved { agent, version: version(), refuted });
+    let unproved = asked.installed.trust(row) == Trust::UnknownVersion;
+    if needed && (refuted || unproved) {
+        let why =
+            if refuted { "a probe on this machine saw it fail" } else { "it was not proved at this version" };
+        return Err(LaunchError::ProofRequired { agent, version: version(), why });
+    }
+    if refuted {
+        notices.push(Notice::GuardRefuted { agent, version: version() });
     }
     if config.policy() == "observe" {
         notices.push(Notice::Observing(agent));
     }
-    Ok(Some(guard))
+    Ok(Guard { injection: Some(guard), unproved: unproved && !refuted })
 }
 
 /// Where the hooks of a launch are written: below amplihack's home, else with the temporary files.
@@ -149,7 +153,7 @@ mod tests {
     fn a_guard_is_described_with_the_pinned_mode_and_below_the_sessions_directory() {
         let program = Program::binary("/opt/amplihack-hooks");
         let (guard, notices) = decided(&installed(AgentBinary::Codex, "0.171.0"), Some(&program), "");
-        let guard = guard.unwrap().unwrap();
+        let guard = guard.unwrap().injection.unwrap();
         assert!(notices.is_empty(), "{notices:?}");
         assert!(guard.directory.ends_with("hooks") && !guard.directory.exists());
         let values: Vec<_> = guard.values.iter().map(|value| value.to_string_lossy()).collect();
@@ -163,8 +167,8 @@ mod tests {
         let program = Program::binary("/opt/amplihack-hooks");
         let old = installed(AgentBinary::Claude, "1.0.0");
         let (guard, notices) = decided(&old, Some(&program), "");
-        assert!(guard.unwrap().is_some());
-        assert!(matches!(notices[..], [Notice::GuardUnproved { refuted: false, .. }]), "{notices:?}");
+        let guard = guard.unwrap();
+        assert!(guard.injection.is_some() && guard.unproved && notices.is_empty(), "{notices:?}");
         let proved = installed(AgentBinary::Claude, "2.1.332");
         let amplifier = installed(AgentBinary::Amplifier, "1.0.0");
         for (agent, program, refused) in [
@@ -179,7 +183,7 @@ mod tests {
         let mut refuted = proved;
         refuted.proofs.guard = Some(false);
         let (guard, notices) = decided(&refuted, Some(&program), "");
-        assert!(guard.is_ok() && matches!(notices[..], [Notice::GuardUnproved { refuted: true, .. }]));
+        assert!(guard.is_ok() && matches!(notices[..], [Notice::GuardRefuted { .. }]));
     }
 
     #[test]
@@ -191,7 +195,7 @@ mod tests {
             (AgentBinary::Claude, None),
         ] {
             let (guard, notices) = decided(&installed(agent, "1.0.0"), program, "");
-            assert!(guard.unwrap().is_none());
+            assert!(guard.unwrap().injection.is_none());
             assert!(matches!(notices[..], [Notice::Unguarded { .. }]), "{notices:?}");
         }
     }

@@ -14,14 +14,16 @@ use semver::Version;
 pub enum Notice {
     /// The prompt travels otherwise than requested, or was changed.
     Delivery(DeliveryWarning),
-    /// The channel was proved at other versions only.
+    /// The channel, the guard or both were proved at other versions only.
     Unproved {
         /// The agent.
         agent: AgentBinary,
         /// Its version, where it could be read.
         version: Option<Version>,
-        /// The channel.
-        channel: DeliveryMode,
+        /// The channel, if it is not proved.
+        channel: Option<DeliveryMode>,
+        /// Whether the guard is not proved.
+        guard: bool,
     },
     /// Channels that a probe on this machine refuted are not used, so the prompt may travel otherwise than it should.
     Refuted {
@@ -39,14 +41,12 @@ pub enum Notice {
         /// Why.
         why: String,
     },
-    /// The guard is in place, but was not proved to hold.
-    GuardUnproved {
+    /// The guard is in place, but a probe on this machine saw it fail.
+    GuardRefuted {
         /// The agent.
         agent: AgentBinary,
         /// Its version, where it could be read.
         version: Option<Version>,
-        /// Whether a probe on this machine saw it fail.
-        refuted: bool,
     },
     /// The policy observes and refuses nothing.
     Observing(AgentBinary),
@@ -64,15 +64,17 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Delivery(warning) => warning.fmt(f),
-            Self::Unproved { agent, version, channel } => {
+            Self::Unproved { agent, version, channel, guard } => {
                 match version {
                     Some(version) => write!(f, "{agent} {version} is not a version")?,
                     None => write!(f, "the version of {agent} is not known, so it is not one")?,
                 }
-                write!(
-                    f,
-                    " at which a prompt by {channel} was proved; `amplihack doctor --prove {agent}` proves it here"
-                )
+                let what = match (channel, guard) {
+                    (Some(channel), true) => format!("a prompt by {channel} and the guard were"),
+                    (Some(channel), false) => format!("a prompt by {channel} was"),
+                    (None, _) => "the guard was".to_owned(),
+                };
+                write!(f, " at which {what} proved; `amplihack doctor --prove {agent}` proves it here")
             }
             Self::Refuted { agent, version, channels } => {
                 let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
@@ -85,13 +87,12 @@ impl fmt::Display for Notice {
                 )
             }
             Self::Unguarded { agent, why } => f.write_str(&crate::guard::unguarded(*agent, why)),
-            Self::GuardUnproved { agent, version, refuted } => {
+            Self::GuardRefuted { agent, version } => {
                 let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-                let why =
-                    if *refuted { "a probe on this machine saw it fail" } else { "it was not proved there" };
                 write!(
                     f,
-                    "the guard may not hold {agent}{version}: {why}; `amplihack doctor --prove {agent}` proves it here"
+                    "the guard does not hold {agent}{version}: a probe on this machine saw it fail; `amplihack doctor --prove \
+                     {agent}` tries again"
                 )
             }
             Self::Observing(agent) => {

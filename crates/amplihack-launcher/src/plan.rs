@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use amplihack_agent::command::passthrough;
 use amplihack_agent::{AgentBinary, AgentCommand, DeliveredCommand, Installed, Options, RunMode, Trust};
+use amplihack_hooks::injection::Injection;
 use amplihack_hooks::registration::Program;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
@@ -78,7 +79,7 @@ pub struct Plan {
     pub notices: Vec<Notice>,
     /// How long the run may take to end after a signal.
     pub grace: Duration,
-    pub(crate) guard: Guard,
+    pub(crate) guard: Option<Injection>,
     pub(crate) stdin_payload: Option<Vec<u8>>,
     pub(crate) handle: DeliveryHandle,
     pub(crate) env: Env,
@@ -155,14 +156,14 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
     let mut notices = Vec::new();
     // The agent's own commands start no session that calls tools.
     let guard = match task {
-        Task::Passthrough(_) => None,
+        Task::Passthrough(_) => Guard::default(),
         Task::Prompt { .. } => {
             let program = program.as_ref();
             let asked = guard::Asked { program, installed: &installed, mode, session: &session, cwd: &cwd };
             guard::decide(&asked, env, config, &mut notices)?
         }
     };
-    let hooks = guard.as_ref().map(|guard| guard.values.as_slice()).unwrap_or_default();
+    let hooks = guard.injection.as_ref().map(|hooks| hooks.values.as_slice()).unwrap_or_default();
     let (mut command, delivery, stdin_payload, handle) = match described(&installed, mode, &task, hooks, &cwd)
     {
         Err(args) => (passthrough(&installed, args, &cwd), None, None, DeliveryHandle::argv()),
@@ -178,12 +179,10 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
                     channels: installed.proofs.refuted.clone(),
                 });
             }
-            if delivery.trust == Some(Trust::UnknownVersion) {
-                notices.push(Notice::Unproved {
-                    agent,
-                    version: installed.version.clone(),
-                    channel: delivery.selected,
-                });
+            let channel = (delivery.trust == Some(Trust::UnknownVersion)).then_some(delivery.selected);
+            if channel.is_some() || guard.unproved {
+                let version = installed.version.clone();
+                notices.push(Notice::Unproved { agent, version, channel, guard: guard.unproved });
             }
             (delivered.command, Some(delivery), delivered.stdin_payload, delivered.delivery_handle)
         }
@@ -202,7 +201,7 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         delivery,
         notices,
         grace: config.stop_grace(),
-        guard,
+        guard: guard.injection,
         stdin_payload,
         handle,
         env,

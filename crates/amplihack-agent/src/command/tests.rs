@@ -276,10 +276,22 @@ fn hooks_stand_among_the_options_in_the_shape_of_their_row() {
     };
     let values = ["h.A=[1]".into(), "h.B=[2]".into()];
     let codex = words(AgentBinary::Codex, &values).unwrap();
-    let expected =
-        ["exec", "-c", "h.A=[1]", "-c", "h.B=[2]", "--dangerously-bypass-hook-trust", "--model=m", "--extra"];
+    let expected = [
+        "exec",
+        "-c",
+        "h.A=[1]",
+        "-c",
+        "h.B=[2]",
+        "-c",
+        "features.hooks=true",
+        "--dangerously-bypass-hook-trust",
+        "--model=m",
+        "--extra",
+    ];
     assert_eq!(codex[..expected.len()], expected);
     let claude = words(AgentBinary::Claude, &["/d".into()]).unwrap();
-    assert_eq!(claude[..5], ["-p", "--plugin-dir", "/d", "--model=m", "--extra"]);
+    let expected =
+        ["-p", "--plugin-dir", "/d", "--settings", "{\"disableAllHooks\":false}", "--model=m", "--extra"];
+    assert_eq!(claude[..expected.len()], expected);
     assert!(matches!(words(AgentBinary::Amp, &values), Err(DeliveryError::Unsupported(_))));
 }

@@ -171,7 +171,9 @@ fn a_full_disk_is_a_warning_and_leaves_nothing_half_written() {
     };
     let mounts = full("\"$PWD\"", "mkdir \"$PWD/.git\";") + &full("\"$HOME\"", "");
     let listing = "/usr/bin/find \"$HOME\" \"$PWD\" ! -name filler -type f";
-    let script = format!("cd \"$PWD\"; \"$0\" claude hi; echo code=$?; cd \"$PWD\"; {listing}");
+    let script = format!(
+        "cd \"$PWD\"; \"$0\" claude --no-hooks hi; echo code=$?; \"$0\" claude hi; echo code=$?; cd \"$PWD\"; {listing}"
+    );
     let Some(run) = mounted(&sandbox, &format!("{mounts} set -- /bin/sh -c '{script}' \"$1\""), &[]) else {
         return;
     };
@@ -182,9 +184,10 @@ fn a_full_disk_is_a_warning_and_leaves_nothing_half_written() {
         .output();
     output.assert_code(0);
     assert_eq!(sandbox.runs().len(), 1, "{output}");
-    assert_eq!(output.stdout_text(), "code=0\n", "no file is left: {output}");
-    let warnings = warnings(&output);
-    assert_eq!(warnings.len(), 2, "{output}");
+    // The second launch has no room for its guard, without which the agent is not started.
+    assert_eq!(output.stdout_text(), "code=0\ncode=1\n", "no file is left: {output}");
+    output.assert_stderr_has("error: the hooks of this launch cannot be written to ");
+    let warnings: Vec<_> = warnings(&output).into_iter().take(2).collect();
     assert!(warnings.iter().all(|line| line.contains("No space left on device")), "{output}");
     assert!(warnings.iter().any(|line| line.contains(&*home.to_string_lossy())), "{output}");
 }

@@ -56,7 +56,10 @@ fn amplifier_takes_argv_only_and_says_so_before_anything_is_started() {
     assert!(!sandbox.work().join(".claude").exists());
     for value in ["auto", "argv", ""] {
         sandbox.set("AMPLIHACK_PROMPT_DELIVERY", value);
-        launch(&sandbox, &["amplifier", "--model", "m", "--prompt", "--help"]).0.assert_stderr("");
+        let (output, _) = launch(&sandbox, &["amplifier", "--model", "m", "--prompt", "--help"]);
+        output.assert_stderr(
+            "warning: amplifier runs without a guard: amplifier has no command hooks; no guard holds it\n",
+        );
         assert_eq!(sandbox.accepted().pop().unwrap().prompt, Some(Bytes::from("--help")));
     }
 }

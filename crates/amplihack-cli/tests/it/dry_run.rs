@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::fakes::{fakes, forget};
-use crate::world::prepare;
+use crate::world::{amplihack, prepare};
 
 #[test]
 fn a_dry_run_tells_all_but_prompt_and_secrets_and_starts_only_the_version_probe() {
@@ -45,10 +45,22 @@ fn a_dry_run_tells_all_but_prompt_and_secrets_and_starts_only_the_version_probe(
         output.assert_code(0).assert_nowhere("PROMPTBYTES").assert_nowhere("sekret-value");
         assert_eq!(sandbox.runs(), [], "{output}");
         let text = output.stdout_text().replace(&root, "ROOT");
-        writeln!(report, "$ amplihack {}\n{}\n", args.join(" "), without_session(&text)).unwrap();
+        writeln!(report, "$ amplihack {}\n{}\n", args.join(" "), without_session(&without_guard(&text)))
+            .unwrap();
     }
     assert!(!sandbox.work().join(".claude").exists());
     insta::assert_snapshot!(report);
+}
+
+/// `text` with the guard's program and directory replaced.
+fn without_guard(text: &str) -> String {
+    let directory = amplihack().parent().unwrap().to_string_lossy().into_owned();
+    let named = text
+        .replace(&format!("{directory}/amplihack-hooks"), "GUARD")
+        .replace(&format!("{directory}/amplihack hook"), "GUARD");
+    let mut parts = named.split(".amplihack/sessions/");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + ".amplihack/sessions/SESSION" + &part[part.find('/').unwrap()..])
 }
 
 /// `text` with each session id and version of ours replaced.

@@ -64,10 +64,31 @@ pub(crate) fn forget(sandbox: &Sandbox) {
     let _ = std::fs::remove_file(sandbox.root().join("fake-agents.jsonl"));
 }
 
-/// How an agent was called: its arguments with `|` between, then ` < stdin` if that was a pipe, ` (tty)`, or nothing for
+/// `words` without those by which a launch puts its guard into the agent, which have tests of their own.
+pub(crate) fn without_guard(words: Vec<String>) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        let value = words.peek().map(String::as_str).unwrap_or_default();
+        let pair = match word.as_str() {
+            "--plugin-dir" => value.ends_with("/hooks"),
+            "--settings" => value == "{\"disableAllHooks\":false}",
+            "-c" => value.starts_with("hooks.") || value == "features.hooks=true",
+            _ => false,
+        };
+        if pair {
+            words.next();
+        } else if word != "--dangerously-bypass-hook-trust" {
+            left.push(word);
+        }
+    }
+    left
+}
+
+/// How an agent was called: its arguments but for the guard's with `|` between, then ` < stdin` if that was a pipe, ` (tty)`, or nothing for
 /// `/dev/null`.
 pub(crate) fn shape(record: &Record) -> String {
-    let words: Vec<String> = record.args().iter().map(Bytes::lossy).collect();
+    let words = without_guard(record.args().iter().map(Bytes::lossy).collect());
     let stdin = record.stdin.as_ref().map(Bytes::lossy).unwrap_or_default();
     words.join("|")
         + &match record.stdin_kind {
@@ -78,13 +99,26 @@ pub(crate) fn shape(record: &Record) -> String {
         }
 }
 
-/// Lines of stderr that begin with `warning: `.
+/// Lines of stderr that begin with `warning: `, but for that of agents that have no hooks, which has a test of its own.
 pub(crate) fn warnings(output: &Output) -> Vec<String> {
     output
         .stderr_text()
         .lines()
         .filter_map(|line| line.strip_prefix("warning: ").map(str::to_owned))
+        .filter(|line| !line.contains("runs without a guard"))
         .collect()
+}
+
+/// Claims that stderr is empty, but for the line about an agent that has no hooks, which has a test of its own.
+#[track_caller]
+pub(crate) fn assert_quiet(output: &Output) {
+    let said: Vec<_> = output
+        .stderr_text()
+        .lines()
+        .filter(|line| !line.contains("runs without a guard"))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(said, [""; 0], "{output}");
 }
 
 /// `program` in the sandbox, to be given arguments.

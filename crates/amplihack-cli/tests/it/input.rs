@@ -2,7 +2,7 @@
 
 use amplihack_testkit::Sandbox;
 
-use crate::fakes::{fakes, forget, launch_with, refused, shape};
+use crate::fakes::{assert_quiet, fakes, forget, launch_with, refused, shape};
 use crate::world::prepare;
 
 /// Each command line of amplihack, what is on its stdin, and how the agent must be called.
@@ -11,7 +11,7 @@ fn called(sandbox: &Sandbox, table: &[(&[&str], &str, &str)]) {
     for (args, stdin, expected) in table {
         let (output, record) = launch_with(sandbox, args, stdin);
         assert_eq!(shape(&record), *expected, "{args:?}\n{output}");
-        output.assert_stderr("");
+        assert_quiet(&output);
     }
 }
 
@@ -117,7 +117,7 @@ fn an_agents_own_commands_pass_through_with_stdin_and_without_a_probe() {
     ] {
         let (output, record) = launch_with(&sandbox, args, "piped");
         assert_eq!(shape(&record), expected, "{args:?}");
-        output.assert_stderr("");
+        assert_quiet(&output);
         assert_eq!(sandbox.starts().len(), 1, "{args:?}: no version was asked for");
     }
     forget(&sandbox);

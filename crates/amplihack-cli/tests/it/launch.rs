@@ -7,7 +7,7 @@ use std::time::Duration;
 use amplihack_agent::AgentBinary;
 use amplihack_testkit::{Bytes, Script, StdinKind, Tmux};
 
-use crate::fakes::{fakes, launch, launched, refused, shape, warnings};
+use crate::fakes::{assert_quiet, fakes, launch, launched, refused, shape, warnings};
 use crate::world::{amplihack, prepare};
 
 #[test]
@@ -23,10 +23,12 @@ fn a_headless_prompt_goes_where_each_agent_takes_it() {
     ] {
         let (output, record) = launch(&sandbox, &[agent, "-p", "--prompt", "-hi"]);
         assert_eq!(shape(&record), short_line);
-        output.assert_stdout("").assert_stderr("");
+        output.assert_stdout("");
+        assert_quiet(&output);
         let (output, record) = launch(&sandbox, &[agent, "--prompt", &long]);
         assert_eq!(shape(&record).replace(&long, "LONG"), long_line);
-        output.assert_stdout("").assert_stderr("");
+        output.assert_stdout("");
+        assert_quiet(&output);
         assert_eq!(record.pgid, record.pid, "{agent}: a headless agent has a group of its own");
         assert_eq!(record.cwd.lossy(), sandbox.work().canonicalize().unwrap().to_string_lossy());
     }
@@ -268,7 +270,7 @@ fn a_version_that_was_never_proved_is_one_line() {
     assert_eq!(
         warnings(&output),
         [
-            "claude 2.0.1 is not a version at which a prompt by argv was proved; `amplihack doctor --prove claude` proves it here"
+            "claude 2.0.1 is not a version at which a prompt by argv and the guard were proved; `amplihack doctor --prove claude` proves it here"
         ]
     );
     // What does not tell its version is launched as well.

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
 use amplihack_probe::model::{HELLO, Reply, Script};
@@ -51,7 +52,8 @@ fn ran(world: &World, count: usize) -> Vec<bool> {
 fn launch(world: &World, agent: AgentBinary, program: &Path, args: &[&str]) -> Output {
     let mut command = world.sandbox.command(program);
     command.args([agent.name(), "-p", "--prompt", "go", "--permissions", "full"]).args(args);
-    Run::new(command).output()
+    // Copilot takes its time to show ten megabytes.
+    Run::new(command).timeout(Duration::from_mins(4)).output()
 }
 
 fn held(agent: AgentBinary) {

@@ -50,7 +50,8 @@ fn note(call: &Call, plane: &Plane<'_>) -> (String, String) {
 /// The reminder, with the first prompt of a session that is not nested in another and is no command of the host.
 fn reminder(call: &Call, plane: &Plane<'_>) -> Option<&'static str> {
     let prompt = call.prompt.as_deref()?.trim_start();
-    if prompt.is_empty() || prompt.starts_with('/') || nested(plane.env) {
+    // A launch brings its guard and nothing else: the prompt stays the user's own.
+    if prompt.is_empty() || prompt.starts_with('/') || nested(plane.env) || plane.launch.is_some() {
         return None;
     }
     let first = match call.turn {

@@ -117,7 +117,7 @@ mod tests {
     fn record(ledger: &Ledger, verdict: &Verdict, launch: Option<&Path>) -> Result<(), String> {
         let mut call = Call::empty(Dialect::Codex, HookEvent::PreToolUse, Path::new("/w"));
         call.command =
-            Some("curl -H 'Authorization: Bearer ghp_0123456789abcdefghijABCDEFGHIJ012345'".to_owned());
+            Some("curl -H 'Authorization: Bearer ghp_Zk3vQ9xT1bN7mWc5RfY2LhPdSe8UaJ4oGi6K'".to_owned());
         call.session = Some("s1".to_owned());
         ledger.record(&Entry {
             event_type: EventType::PreToolValidation,
@@ -151,7 +151,7 @@ mod tests {
             (&line["host"], &line["cwd"], &line["duration_us"]),
             (&"codex".into(), &"/w".into(), &7.into())
         );
-        assert!(!text.contains("ghp_0123"), "{text}");
+        assert!(!text.contains("ghp_Zk3v"), "{text}");
     }
 
     #[test]

@@ -36,7 +36,15 @@ const CALL: &str = r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_i
 
 #[test]
 fn what_is_wrong_with_the_command_line_or_the_payload_is_a_deny() {
-    assert_denied(&run(&["pre-tool-use"], CALL.as_bytes()), "a build without a policy");
+    let forbidden = CALL.replace("\"ls\"", "\"git commit --no-verify\"");
+    assert_denied(&run(&["pre-tool-use"], forbidden.as_bytes()), "a forbidden call");
+    let engine = Command::new(env!("CARGO_BIN_EXE_amplihack-hooks"))
+        .arg("pre-tool-use")
+        .env_clear()
+        .env("AMPLIHACK_HOOK_ENGINE", "python")
+        .stdin(Stdio::null())
+        .output();
+    assert_denied(&engine.unwrap(), "an engine that there is none of");
     assert_denied(&run(&[], CALL.as_bytes()), "no event");
     assert_denied(&run(&["PreToolUse"], CALL.as_bytes()), "unknown event");
     assert_denied(&run(&["pre-tool-use", "--wat"], CALL.as_bytes()), "unknown flag");
@@ -50,7 +58,7 @@ fn what_is_wrong_with_the_command_line_or_the_payload_is_a_deny() {
 fn ten_megabytes_are_answered_in_time() {
     let begin = Instant::now();
     let filler = "x".repeat(10_000_000);
-    let fits = CALL.replace("\"ls\"", &format!("\"echo {filler}\""));
+    let fits = CALL.replace("\"ls\"", &format!("\"git commit --no-verify -m {filler}\""));
     assert_denied(&run(&["pre-tool-use"], fits.as_bytes()), "ten megabytes");
     let endless = vec![b'['; 11 << 20];
     assert_denied(&run(&["pre-tool-use"], &endless), "too long");

@@ -1,3 +1,5 @@
+//! The audit: chain, redaction, concurrency, torn tails.
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! The scanner of foreign text, on what it must and must not find.
+
 use super::*;
 
 #[derive(serde::Deserialize)]

@@ -1,3 +1,5 @@
+//! Policy files: what they may say, and how a fault is named.
+
 use super::*;
 use crate::event::Event;
 use crate::policy::{Limits, Policy};

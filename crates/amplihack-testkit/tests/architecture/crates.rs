@@ -13,7 +13,9 @@ const FLOORS: &[(u32, &str)] = &[
     (4, "amplihack-probe"),
     (3, "amplihack-launcher"),
     (2, "amplihack-session"),
+    (2, "amplihack-hooks"),
     (1, "amplihack-agent"),
+    (1, "amplihack-policy"),
     (0, "amplihack-utils"),
 ];
 
