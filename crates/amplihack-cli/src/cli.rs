@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use amplihack_agent::{AgentBinary, Permissions};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::audit::AuditCommand;
+use crate::commands::policy::PolicyCommand;
 use crate::ui::Format;
 
 /// A control plane for coding-agent CLIs.
@@ -47,6 +49,12 @@ pub(crate) enum Command {
     /// Show or change the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Ask the policy, show it, prove it, or grant a call that it stopped
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Look at the record of what was asked and answered, or check that it is whole
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }
@@ -90,13 +98,19 @@ pub(crate) struct LaunchArgs {
     /// What the agent may do without asking; default: the agent's own default
     #[arg(long, value_name = "LEVEL")]
     pub permissions: Option<Level>,
+    /// Do not put the guard between the agent and the shell
+    #[arg(long)]
+    pub no_hooks: bool,
+    /// End with 4 if the policy denied a call although the agent ended with 0
+    #[arg(long, conflicts_with = "no_hooks")]
+    pub fail_on_denial: bool,
     /// Print the command, its environment changes, channel and evidence; start nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Hand ARGS to the agent untouched: no prompt is looked for
     #[arg(long, conflicts_with_all = [
         "word", "prompt", "prompt_file", "print", "stdin", "model", "resume", "continue_latest", "add_dir",
-        "mcp_config", "append_system_prompt", "permissions",
+        "mcp_config", "append_system_prompt", "permissions", "no_hooks", "fail_on_denial",
     ])]
     pub raw: bool,
     /// Arguments for the agent; one single word is the prompt
@@ -191,6 +205,8 @@ impl Cli {
             Command::Which(args) => args.json,
             Command::Doctor(args) => args.json,
             Command::Config(ConfigCommand::Show { json, .. }) => *json,
+            Command::Policy(command) => command.json(),
+            Command::Audit(command) => command.json(),
             _ => false,
         };
         if json { Format::Json } else { Format::Text }

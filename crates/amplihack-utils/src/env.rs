@@ -137,6 +137,24 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "How a prompt should reach the agent: auto, argv, tempfile or stdin.",
     },
     Variable {
+        name: "AMPLIHACK_POLICY",
+        role: Role::Read,
+        default: "standard",
+        meaning: "How the policy is applied: standard, strict or observe. In a hook process it may only tighten.",
+    },
+    Variable {
+        name: "AMPLIHACK_HOOK_ENGINE",
+        role: Role::Read,
+        default: "rust",
+        meaning: "Which engine answers hooks: rust, or auto, which is the same. Anything else is an error.",
+    },
+    Variable {
+        name: "XPIA_LOG_FILE",
+        role: Role::Read,
+        default: "a file a day below ~/.claude/logs/xpia",
+        meaning: "The audit log; an absolute path.",
+    },
+    Variable {
         name: "AMPLIHACK_<AGENT>_PATH",
         role: Role::Read,
         default: "PATH, then the agent's documented install places",
@@ -195,6 +213,42 @@ pub const VARIABLES: &[Variable] = &[
         role: Role::Read,
         default: "unset",
         meaning: "An external xpia-defend that the XPIA hook asks as well; an absolute path.",
+    },
+    Variable {
+        name: "XPIA_ENABLED",
+        role: Role::Read,
+        default: "true",
+        meaning: "With false, foreign text and web addresses are only observed; in a hook's process it has no effect.",
+    },
+    Variable {
+        name: "XPIA_SECURITY_LEVEL",
+        role: Role::Read,
+        default: "medium",
+        meaning: "How sure a finding in foreign text must be: low, medium, high or strict; a hook's process never goes below medium.",
+    },
+    Variable {
+        name: "XPIA_BLOCK_HIGH_RISK",
+        role: Role::Read,
+        default: "false",
+        meaning: "With true, what would be asked about foreign text and web addresses is denied.",
+    },
+    Variable {
+        name: "XPIA_LOG_FILE",
+        role: Role::Read,
+        default: "unset",
+        meaning: "An absolute path at which the audit is written a second time.",
+    },
+    Variable {
+        name: "XPIA_WHITELIST_DOMAINS",
+        role: Role::Read,
+        default: "none",
+        meaning: "Domains, with commas between, that may be fetched; at the level strict every other one asks.",
+    },
+    Variable {
+        name: "XPIA_BLACKLIST_DOMAINS",
+        role: Role::Read,
+        default: "none",
+        meaning: "Domains, with commas between, that are never fetched.",
     },
     Variable {
         name: "AMPLIHACK_LOG",

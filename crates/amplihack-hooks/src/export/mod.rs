@@ -120,7 +120,9 @@ fn gaps(policy: &Policy, language: &Language, own: &[Native]) -> Gaps {
     let mut gaps = Gaps::default();
     for example in rules::all().flat_map(|rule| rule.matches) {
         example.with_event(|event| {
-            let stops = policy.judge(event, &example.world(), &Limits::default()).decision >= Decision::Ask;
+            // Text that is only read is no call.
+            let stops = Call::new(event).is_some()
+                && policy.judge(event, &example.world(), &Limits::default()).decision >= Decision::Ask;
             gaps.harmful += usize::from(stops);
             gaps.missed += usize::from(stops && said(language, own, event) < Decision::Ask);
         });

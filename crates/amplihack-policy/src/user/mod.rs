@@ -151,7 +151,7 @@ pub(crate) fn load(layers: &[Layer]) -> Result<Loaded, PolicyError> {
 
 /// Holds a rule to its examples.
 fn prove(layer: &Layer, rule: &UserRule, examples: &Examples) -> Result<(), PolicyError> {
-    let settings = Settings { protected: Vec::new(), phrase: |_| None };
+    let settings = Settings::default();
     for (example, expected, line, column) in &examples.all {
         let parsed = shell::commands(example.as_bytes(), &crate::policy::Limits::default());
         let world = ExampleWorld::default();
