@@ -158,15 +158,17 @@ fn chain(args: &VerifyArgs, env: &Env) -> Result<u8, Failure> {
 }
 
 fn whole(report: &Report) -> String {
-    let mut out = format!("{} files, {} lines: the chain is whole\n", report.files, report.lines);
+    let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    let mut out =
+        format!("{}, {}: the chain is whole\n", count(report.files, "file"), count(report.lines, "line"));
     if report.torn > 0 {
-        let _ = writeln!(out, "{} lines were left unfinished by writers that were ended", report.torn);
+        let _ = writeln!(out, "{} left unfinished by a writer that was ended", count(report.torn, "line"));
     }
     if report.unlinked > 0 {
         let _ = writeln!(
             out,
-            "{} lines were written without waiting for the lock: nothing shows what stood before them",
-            report.unlinked
+            "{} written without waiting for the lock: nothing shows what stood before",
+            count(report.unlinked, "line")
         );
     }
     if report.pruned {

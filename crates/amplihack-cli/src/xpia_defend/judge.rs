@@ -113,7 +113,14 @@ fn ended(mut answer: Answer, common: &Common) -> Answer {
 fn shell(command: &[u8], env: &Env, answer: &mut Answer) -> Result<(), String> {
     let (policy, cwd) = policy(env)?;
     let event = Event::Shell { script: command, cwd: &cwd };
-    say(&policy.judge(&event, &Machine::new(env), &Limits::default()), answer);
+    let explanation = policy.explain(&event, &Machine::new(env), &Limits::default());
+    say(&explanation.verdict, answer);
+    // The first rule gives the reason; a later one may know of worse.
+    if explanation.verdict.decision >= Decision::Ask {
+        for hit in explanation.hits.iter().filter(|hit| hit.rule != explanation.verdict.rule) {
+            answer.threats.extend(stopped(hit));
+        }
+    }
     Ok(())
 }
 
@@ -123,17 +130,22 @@ fn say(verdict: &Verdict, answer: &mut Answer) {
     if let Some(would_be) = verdict.would_be {
         answer.metadata.insert("would_be".to_owned(), would_be.to_string().into());
     }
-    let Some(id) = verdict.rule.as_ref().filter(|_| verdict.decision >= Decision::Ask) else { return };
-    answer.metadata.insert("rule".to_owned(), id.to_string().into());
+    let Some(threat) = stopped(verdict) else { return };
+    answer.metadata.insert("rule".to_owned(), json!(verdict.rule.as_ref().map(ToString::to_string)));
+    answer.threats.push(threat);
+}
+
+fn stopped(verdict: &Verdict) -> Option<Threat> {
+    let id = verdict.rule.as_ref().filter(|_| verdict.decision >= Decision::Ask)?;
     let rule = rules::all().find(|rule| rule.id == *id);
-    answer.threats.push(Threat {
+    Some(Threat {
         kind: id.0.split('/').next().unwrap_or_default().to_owned(),
         severity: severity(verdict.decision, id),
         description: verdict.reason.clone(),
         location: verdict.spans.first().copied(),
         mitigation: rule
             .map_or_else(|| "Not run".to_owned(), |rule| format!("Not run, because otherwise {}", rule.harm)),
-    });
+    })
 }
 
 /// What can be done again, or is a matter of a repository's habits, is high; the rest critical.

@@ -34,6 +34,7 @@ mod real_options;
 mod real_permissions;
 mod real_signals;
 mod real_terminal;
+mod real_walls;
 mod routing;
 mod scene;
 mod world;

@@ -19,9 +19,9 @@ fn a_check_has_a_verdict_and_its_exit_code() {
     let sandbox = Sandbox::repository();
     for (command, code, verdict, rule) in [
         ("ls -la", 0, "none", json!(null)),
-        ("rm -rf /", 4, "deny", json!("destruction/system-files")),
-        ("git commit --no-verify -m x", 4, "deny", json!("guards/no-verify")),
-        ("git stash drop", 4, "ask", json!("git_history/lost-work")),
+        ("rm -rf /", 4, "deny", json!("guards/cwd-delete")),
+        ("git push --no-verify", 4, "deny", json!("guards/no-verify")),
+        ("git stash drop", 4, "ask", json!("git_history/uncommitted")),
         ("", 0, "none", json!(null)),
     ] {
         let answer = run(&sandbox, &["policy", "check", command, "--json"]).assert_code(code).json();
@@ -228,7 +228,7 @@ fn an_export_is_for_its_agent_and_tells_its_gaps() {
     for (agent, part) in [
         ("claude", "\"Bash(rm -rf /:*)\""),
         ("codex", "prefix_rule(pattern = [\"rm\",\"-rf\",\"/\"]"),
-        ("copilot", "--deny-tool=shell(reboot:*)"),
+        ("copilot", "--deny-tool=shell(insmod:*)"),
         ("amp", "\"amp.permissions\""),
     ] {
         let output = run(&sandbox, &["policy", "export", "--for", agent]);

@@ -1,11 +1,11 @@
-//! Copilot's `--deny-tool` patterns: `shell(stem:*)`, `write(path)`, `url(address)`. It has no way to ask.
+//! Copilot's `--deny-tool` patterns: `shell(words:*)`, `write(path)`, `url(address)`. It has no way to ask.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use amplihack_policy::Decision;
 
-use super::call::Call;
+use super::call::{Call, begins};
 use super::{Entry, Language, Native, What};
 
 pub(super) static LANGUAGE: Language = Language {
@@ -20,7 +20,8 @@ fn patterns(entry: &Entry) -> Vec<String> {
         return Vec::new();
     }
     match &entry.what {
-        What::Words(words) if is_stem(words) => vec![format!("shell({}:*)", words.join(" "))],
+        What::Words(words) => shell(words, ":*"),
+        What::Exactly(words) => shell(words, ""),
         // A path that does not begin at the root is met by its last parts, wherever they are: one part alone would be too common.
         What::Write(path) => {
             let path = path.strip_prefix("~/").unwrap_or(path);
@@ -32,18 +33,10 @@ fn patterns(entry: &Entry) -> Vec<String> {
     }
 }
 
-/// Commands are told apart by their program, those of git and gh by their sub-command too.
-fn is_stem(words: &[String]) -> bool {
-    match words {
-        [program] => !program.contains('/'),
-        [git, command] => git == "git" && is_word(command),
-        [gh, group, command] => gh == "gh" && is_word(group) && is_word(command),
-        _ => false,
-    }
-}
-
-fn is_word(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') && !text.starts_with('-')
+/// What has a star or a bracket is left out: nobody showed what it means there.
+fn shell(words: &[String], end: &str) -> Vec<String> {
+    let text = words.join(" ");
+    if text.contains(['*', '(', ')', ',']) { Vec::new() } else { vec![format!("shell({text}{end})")] }
 }
 
 fn text(rules: &[Native]) -> String {
@@ -54,17 +47,15 @@ fn text(rules: &[Native]) -> String {
     })
 }
 
+/// Copilot 1.0.102 holds the text of each command of a script against a pattern, up to the end of a word.
 fn matches(pattern: &str, call: &Call<'_>) -> bool {
     let Some((kind, rest)) = pattern.strip_suffix(')').and_then(|rule| rule.split_once('(')) else {
         return false;
     };
     match (kind, call) {
-        ("shell", Call::Shell(..)) => rest.strip_suffix(":*").is_some_and(|stem| {
-            let stem: Vec<&str> = stem.split(' ').collect();
-            call.parts().iter().any(|part| {
-                part.words.len() >= stem.len()
-                    && part.words.iter().zip(&stem).all(|(word, stem)| word == stem)
-            })
+        ("shell", Call::Shell(..)) => call.parts().iter().any(|part| match rest.strip_suffix(":*") {
+            Some(begin) => begins(&part.text, begin),
+            None => part.text == rest,
         }),
         ("write", Call::Write(path)) => path.ends_with(Path::new(rest)),
         ("url", Call::Fetch(url, host)) => {

@@ -131,7 +131,7 @@ fn each_export_is_its_agents_own_language() {
                 for rule in [
                     "Bash(rm -rf /:*)",
                     "Read(//etc/shadow)",
-                    "Edit(.git/hooks/**)",
+                    "Edit(.claude/settings.json)",
                     "WebFetch(domain:169.254.169.254)",
                 ] {
                     assert!(rules.contains(&rule.into()), "{rule}");

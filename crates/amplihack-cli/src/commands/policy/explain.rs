@@ -86,15 +86,16 @@ fn text(script: &str, explanation: &Explanation) -> String {
     } else if told.is_empty() {
         out.push_str("  none has anything to say\n");
     }
+    let by = verdict.rule.as_ref().map_or_else(String::new, |rule| format!(" by {rule}"));
     let _ = match verdict.would_be {
-        Some(would_be) => writeln!(out, "\nverdict: none (the policy only observes; else {would_be})"),
-        None => writeln!(out, "\nverdict: {}", verdict.decision),
+        Some(would_be) => writeln!(out, "\nverdict: none (the policy only observes; else {would_be}{by})"),
+        None => writeln!(out, "\nverdict: {}{by}", verdict.decision),
     };
     out
 }
 
 fn command_line(out: &mut String, command: &ExplainedCommand) {
-    let words: Vec<String> = command.words.iter().map(|word| shown(word)).collect();
+    let words: Vec<String> = command.words.iter().map(|word| quoted(word)).collect();
     let _ = write!(out, "  {}", words.join(" "));
     if !command.via.is_empty() {
         let _ = write!(out, "  (in {})", command.via.join(", "));
@@ -103,6 +104,12 @@ fn command_line(out: &mut String, command: &ExplainedCommand) {
         let _ = write!(out, "  (at {})", shown(dir));
     }
     out.push('\n');
+}
+
+/// A word that would fall apart stands in quotes.
+fn quoted(word: &str) -> String {
+    let word = shown(word);
+    if word.is_empty() || word.contains(' ') { format!("'{}'", word.replace('\'', r"'\''")) } else { word }
 }
 
 fn rule_line(out: &mut String, hit: &Verdict) {
