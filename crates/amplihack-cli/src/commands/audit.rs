@@ -111,7 +111,9 @@ fn entries(args: &ShowArgs, dir: &Path) -> Result<u8, Failure> {
         ui::data(&format!("{:#}\n", json!(newest)))?;
     } else {
         let mut out = String::new();
-        newest.iter().for_each(|entry| line(&mut out, entry));
+        for entry in &newest {
+            line(&mut out, entry);
+        }
         ui::data(&out)?;
     }
     Ok(0)

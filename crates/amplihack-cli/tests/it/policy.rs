@@ -1,5 +1,7 @@
 //! `amplihack policy`: check, batch, explain, test, list, export, as people and programs use them.
 
+use std::fmt::Write as _;
+
 use amplihack_testkit::Sandbox;
 use serde_json::{Value, json};
 
@@ -123,7 +125,7 @@ fn an_explanation_underlines_what_it_is_about() {
     ] {
         let output = run(&sandbox, &["policy", "explain", command]);
         output.assert_code(0).assert_stderr("");
-        report += &format!("$ amplihack policy explain {command:?}\n{}\n", shown(&sandbox, &output));
+        writeln!(report, "$ amplihack policy explain {command:?}\n{}", shown(&sandbox, &output)).unwrap();
     }
     insta::assert_snapshot!(report);
     let answer = run(&sandbox, &["policy", "explain", "sudo reboot", "--json"]).assert_code(0).json();

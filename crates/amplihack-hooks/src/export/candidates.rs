@@ -22,7 +22,6 @@ pub(super) const REMOVED: &[&str] = &[
     "/boot",
     "/bin",
     "/lib",
-    "/root",
     "~/.ssh",
     "~/.claude",
     "~/.codex",

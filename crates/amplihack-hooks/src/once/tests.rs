@@ -1,3 +1,5 @@
+//! The one-time yes as two sides see it: calls that are stopped, and the person who grants them.
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Barrier;
 
@@ -8,7 +10,7 @@ use super::*;
 const CWD: &str = "/home/u/proj";
 
 fn now() -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+    SystemTime::UNIX_EPOCH + Duration::from_hours(500_000)
 }
 
 fn home() -> tempfile::TempDir {

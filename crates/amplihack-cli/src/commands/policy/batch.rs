@@ -42,6 +42,9 @@ impl Row {
     }
 }
 
+/// A line's number, and the line or what is wrong with it.
+pub(super) type Line = (usize, Result<Vec<u8>, String>);
+
 /// Lines of a file or of stdin, with their numbers from 1; blank ones are passed over, one that is too long is an error.
 pub(super) struct Lines {
     from: Box<dyn BufRead>,
@@ -65,8 +68,8 @@ impl Lines {
         &self.name
     }
 
-    /// The next line and its number; the inner error is that of the line, the outer one that of the file.
-    pub(super) fn next(&mut self) -> Option<Result<(usize, Result<Vec<u8>, String>), Failure>> {
+    /// The next line; an error is that of the file.
+    pub(super) fn next(&mut self) -> Option<Result<Line, Failure>> {
         loop {
             let mut line = Vec::new();
             let read = self.from.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
