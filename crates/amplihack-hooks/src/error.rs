@@ -38,6 +38,17 @@ pub enum HookError {
         /// The agent.
         binary: AgentBinary,
     },
+    /// A setting of the host leaves out all hooks.
+    #[error(
+        "{} sets {}, by which {binary} leaves out all hooks and the guard with them; remove that, or launch with --no-hooks, without a guard",
+        file.display(), crate::switches::KEY
+    )]
+    SwitchedOff {
+        /// The agent.
+        binary: AgentBinary,
+        /// The settings file.
+        file: PathBuf,
+    },
     /// The hook binary is not a program that can be registered.
     #[error("the hook binary {} cannot be registered: {why}; reinstall amplihack", path.display())]
     BadBinary {
@@ -65,6 +76,7 @@ impl Explain for HookError {
             Self::MissingHookForBinary { .. } => "missing_hook_for_binary",
             Self::NoHooks { .. } => "no_hooks",
             Self::NoPermissions { .. } => "no_permissions",
+            Self::SwitchedOff { .. } => "hooks_switched_off",
             Self::BadBinary { .. } => "bad_hook_binary",
             Self::Io { .. } => "hook_injection_io",
         }

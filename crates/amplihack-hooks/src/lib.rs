@@ -17,6 +17,7 @@ pub mod once;
 pub mod plane;
 pub mod process;
 pub mod registration;
+pub mod switches;
 pub mod xpia;
 
 pub use error::HookError;

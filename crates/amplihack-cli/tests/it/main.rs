@@ -29,6 +29,7 @@ mod prove;
 mod read_only;
 mod real_agents;
 mod real_amp;
+mod real_guard;
 mod real_nesting;
 mod real_options;
 mod real_permissions;
