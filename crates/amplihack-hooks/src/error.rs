@@ -30,6 +30,14 @@ pub enum HookError {
         /// What stands in for them.
         instead: &'static str,
     },
+    /// The agent has no permission language.
+    #[error(
+        "{binary} has no permission rules that a policy could be put into; use claude, codex, copilot or amp"
+    )]
+    NoPermissions {
+        /// The agent.
+        binary: AgentBinary,
+    },
     /// A setting of the host leaves out all hooks.
     #[error(
         "{} sets {}, by which {binary} leaves out all hooks and the guard with them; remove that, or launch with --no-hooks, without a guard",
@@ -67,6 +75,7 @@ impl Explain for HookError {
         match self {
             Self::MissingHookForBinary { .. } => "missing_hook_for_binary",
             Self::NoHooks { .. } => "no_hooks",
+            Self::NoPermissions { .. } => "no_permissions",
             Self::SwitchedOff { .. } => "hooks_switched_off",
             Self::BadBinary { .. } => "bad_hook_binary",
             Self::Io { .. } => "hook_injection_io",

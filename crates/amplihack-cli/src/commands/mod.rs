@@ -1,10 +1,12 @@
 //! One file a verb: parse, call, render.
 
+pub(crate) mod audit;
 mod completions;
 mod config;
 mod demo;
 mod doctor;
 mod launch;
+pub(crate) mod policy;
 mod which;
 
 use amplihack_agent::AgentBinary;
@@ -26,6 +28,8 @@ pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
         Command::Doctor(args) => doctor::run(&args, env),
         Command::Demo(args) => demo::run(&args, env),
         Command::Config(command) => config::run(command, env),
+        Command::Policy(command) => policy::run(command, env),
+        Command::Audit(command) => audit::run(command, env),
         Command::Completions(args) => completions::run(&args),
     }
 }

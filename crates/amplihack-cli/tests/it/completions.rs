@@ -4,7 +4,7 @@ use amplihack_testkit::{Run, Sandbox};
 
 use crate::world::run;
 
-const VERBS: [&str; 11] = [
+const VERBS: [&str; 13] = [
     "claude",
     "copilot",
     "codex",
@@ -15,6 +15,8 @@ const VERBS: [&str; 11] = [
     "doctor",
     "demo",
     "config",
+    "policy",
+    "audit",
     "completions",
 ];
 
@@ -24,7 +26,9 @@ fn every_verb_and_option_is_completed_in_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = run(&sandbox, &["completions", shell]);
         let script = output.assert_code(0).assert_stderr("").stdout_text();
-        for word in VERBS.into_iter().chain(["prompt-file", "permissions", "prove", "scripted", "origin"]) {
+        for word in
+            VERBS.into_iter().chain(["prompt-file", "permissions", "prove", "scripted", "origin", "batch"])
+        {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }

@@ -106,6 +106,11 @@ impl Policy {
         self.user.disabled.iter()
     }
 
+    /// The rules of policy files, the weakest layer first, for `policy list` and exports.
+    pub fn users(&self) -> impl Iterator<Item = user::Stated<'_>> {
+        self.user.stated()
+    }
+
     /// Judges an event.
     ///
     /// What cannot be decided is denied. Of all that rules say the strictest holds; the user's own `allow` lifts an ask of the
