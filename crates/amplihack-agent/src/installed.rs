@@ -28,6 +28,8 @@ pub struct LocalProofs {
     pub proved: Vec<DeliveryMode>,
     /// Channels through which it did not. They are not used.
     pub refuted: Vec<DeliveryMode>,
+    /// Whether the guard stopped a forbidden call and let a harmless one through; `None` if that was not tried.
+    pub guard: Option<bool>,
 }
 
 /// An agent's program on this machine.
@@ -64,8 +66,11 @@ impl Installed {
 
     /// How far `row` may be trusted at this version.
     pub fn trust(&self, row: &Row) -> Trust {
-        let shown_here =
-            matches!(row.cap, Capability::Prompt(channel) if self.proofs.proved.contains(&channel));
+        let shown_here = match row.cap {
+            Capability::Prompt(channel) => self.proofs.proved.contains(&channel),
+            Capability::Hooks => self.proofs.guard == Some(true),
+            _ => false,
+        };
         match (row.evidence, &self.version) {
             _ if shown_here => Trust::Proved,
             (Evidence::Documented(_), _) => Trust::Documented,

@@ -45,6 +45,8 @@ pub enum Capability {
     McpConfig,
     /// Add text to the system prompt.
     AppendSystemPrompt,
+    /// Run the hooks that a launch brings, in a repository that is not trusted too.
+    Hooks,
     /// Work under a permission level.
     Permissions(Permissions),
 }
@@ -60,6 +62,7 @@ impl fmt::Display for Capability {
             Self::AddDir => f.write_str("--add-dir"),
             Self::McpConfig => f.write_str("--mcp-config"),
             Self::AppendSystemPrompt => f.write_str("--append-system-prompt"),
+            Self::Hooks => f.write_str("the guard's hooks"),
             Self::Permissions(level) => write!(f, "--permissions {level}"),
         }
     }
@@ -91,6 +94,8 @@ pub enum ArgShape {
     FlagEqAt(&'static str),
     /// `flag key="V"`, the value written as a TOML string.
     Toml(&'static str, &'static str),
+    /// `flag V` for each of several values, then fixed words.
+    EachThen(&'static str, &'static [&'static str]),
     /// `-- V`, at the very end.
     AfterDashes,
     /// `V` on standard input, announced by the marker words at the very end.
@@ -102,7 +107,12 @@ impl ArgShape {
     pub fn slot(self) -> Option<Slot> {
         match self {
             Self::Words(slot, _) | Self::WordsThen(slot, _) => Some(slot),
-            Self::FlagEq(_) | Self::FlagEqAt(_) | Self::Toml(..) | Self::AfterDashes | Self::Stdin(_) => None,
+            Self::FlagEq(_)
+            | Self::FlagEqAt(_)
+            | Self::Toml(..)
+            | Self::EachThen(..)
+            | Self::AfterDashes
+            | Self::Stdin(_) => None,
         }
     }
 }
@@ -116,6 +126,7 @@ impl fmt::Display for ArgShape {
             Self::FlagEq(flag) => write!(f, "{flag}=V"),
             Self::FlagEqAt(flag) => write!(f, "{flag}=@V"),
             Self::Toml(flag, key) => write!(f, "{flag} {key}=\"V\""),
+            Self::EachThen(flag, words) => write!(f, "{flag} V … {}", words.join(" ")),
             Self::AfterDashes => f.write_str("-- V"),
             Self::Stdin([]) => f.write_str("< V"),
             Self::Stdin(marker) => write!(f, "{} < V", marker.join(" ")),

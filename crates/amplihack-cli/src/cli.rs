@@ -90,13 +90,19 @@ pub(crate) struct LaunchArgs {
     /// What the agent may do without asking; default: the agent's own default
     #[arg(long, value_name = "LEVEL")]
     pub permissions: Option<Level>,
+    /// Do not put the guard between the agent and the shell
+    #[arg(long)]
+    pub no_hooks: bool,
+    /// End with 4 if the policy denied a call although the agent ended with 0
+    #[arg(long, conflicts_with = "no_hooks")]
+    pub fail_on_denial: bool,
     /// Print the command, its environment changes, channel and evidence; start nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Hand ARGS to the agent untouched: no prompt is looked for
     #[arg(long, conflicts_with_all = [
         "word", "prompt", "prompt_file", "print", "stdin", "model", "resume", "continue_latest", "add_dir",
-        "mcp_config", "append_system_prompt", "permissions",
+        "mcp_config", "append_system_prompt", "permissions", "no_hooks", "fail_on_denial",
     ])]
     pub raw: bool,
     /// Arguments for the agent; one single word is the prompt

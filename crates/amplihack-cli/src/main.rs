@@ -16,6 +16,12 @@ fn main() -> ExitCode {
     if let Some(code) = amplihack_probe::scripted::dispatch(&args, &env) {
         return ExitCode::from(code);
     }
+    // Before everything else: a hook's time is the agent's.
+    if let [_, hook, rest @ ..] = &args[..]
+        && hook == "hook"
+    {
+        return ExitCode::from(amplihack_hooks::guard::serve(rest.iter().cloned(), &env));
+    }
     diagnostics(&env);
     let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,

@@ -40,9 +40,12 @@ pub enum HookError {
     },
     /// The directory of an injection cannot be made.
     #[error(
-        "the hooks of this launch cannot be written: {source}; check the space and the permissions of the temporary directory"
+        "the hooks of this launch cannot be written to {}: {source}; make room there, or launch with --no-hooks, without a guard",
+        path.display()
     )]
     Io {
+        /// The directory.
+        path: PathBuf,
         /// Why.
         source: io::Error,
     },

@@ -1,60 +1,92 @@
 //! Hooks for one launch: nothing is installed, nothing is written into the repository, nothing stays behind.
 
 use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
 use serde_json::{Map, Value, json};
 
 use crate::error::HookError;
-use crate::registration::{Facts, Hook, hooks};
+use crate::registration::{Facts, Hook, Program, hooks};
 
-/// What a launch adds to an agent's command line. The handle must live as long as the agent.
-#[derive(Debug)]
+/// The hooks of one launch, described. Nothing is written before [`Injection::write`].
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Injection {
-    /// Arguments, among the agent's options.
-    pub args: Vec<OsString>,
-    /// Variables for the agent's environment.
-    pub env: Vec<(OsString, OsString)>,
-    /// The directory of the hooks, where the agent needs one. Dropping it removes it.
-    pub directory: Option<tempfile::TempDir>,
+    /// What the agent's row for hooks takes: a plugin directory, or one value for every event.
+    pub values: Vec<OsString>,
+    /// The directory of this launch; the hooks note denials there.
+    pub directory: PathBuf,
+    /// Files below the directory, with their text.
+    files: Vec<(&'static str, String)>,
 }
 
-/// The hooks of one launch of `host`, answered by `binary`.
+/// The directory of a launch's hooks. Dropping it removes it.
+#[derive(Debug)]
+pub struct Written {
+    directory: PathBuf,
+}
+
+/// The hooks of one launch of `host`, answered by `program`, with everything of theirs in `directory`.
 ///
-/// Claude Code and Copilot read one plugin directory in Claude's format; Codex takes hooks as configuration values, with its
-/// bypass of the trust question for this run, since exactly these hooks are the caller's own.
-pub fn injection(host: AgentBinary, binary: &Path, facts: Facts<'_>) -> Result<Injection, HookError> {
-    let facts = Facts { host: Some(host), ..facts };
-    let hooks = hooks(host, binary, facts)?;
-    let env = Vec::new();
+/// Claude Code and Copilot read one plugin directory in Claude's format; Codex takes hooks as configuration values.
+pub fn injection(
+    host: AgentBinary,
+    program: &Program,
+    directory: &Path,
+    facts: Facts<'_>,
+) -> Result<Injection, HookError> {
+    let facts = Facts { host: Some(host), launch: Some(directory), ..facts };
+    let hooks = hooks(host, program, facts)?;
+    let directory = directory.to_owned();
     if host == AgentBinary::Codex {
-        return Ok(Injection { args: codex(&hooks), env, directory: None });
+        return Ok(Injection { values: codex(&hooks), directory, files: Vec::new() });
     }
-    let directory = plugin(&hooks).map_err(|source| HookError::Io { source })?;
-    let args = vec!["--plugin-dir".into(), directory.path().into()];
-    Ok(Injection { args, env, directory: Some(directory) })
-}
-
-/// A directory that only this user can enter.
-fn plugin(hooks: &[Hook]) -> std::io::Result<tempfile::TempDir> {
-    let directory = tempfile::Builder::new()
-        .prefix("amplihack-hooks-")
-        .permissions(fs::Permissions::from_mode(0o700))
-        .tempdir()?;
-    let (about, files) = (directory.path().join(".claude-plugin"), directory.path().join("hooks"));
-    fs::create_dir(&about)?;
-    fs::create_dir(&files)?;
     let manifest = json!({
         "name": "amplihack",
         "version": env!("CARGO_PKG_VERSION"),
         "description": "the guard of this amplihack launch",
     });
-    fs::write(about.join("plugin.json"), format!("{manifest:#}\n"))?;
-    fs::write(files.join("hooks.json"), format!("{:#}\n", claude_hooks(hooks)))?;
-    Ok(directory)
+    let files = vec![
+        (".claude-plugin/plugin.json", format!("{manifest:#}\n")),
+        ("hooks/hooks.json", format!("{:#}\n", claude_hooks(&hooks))),
+    ];
+    Ok(Injection { values: vec![directory.clone().into()], directory, files })
+}
+
+impl Injection {
+    /// Makes the directory, for this user only, and the files in it.
+    pub fn write(&self) -> Result<Written, HookError> {
+        let io = |source| HookError::Io { path: self.directory.clone(), source };
+        let fresh = std::fs::symlink_metadata(&self.directory).is_err();
+        if !fresh {
+            return Err(io(io::ErrorKind::AlreadyExists.into()));
+        }
+        create_private_dir(&self.directory).map_err(io)?;
+        let written = Written { directory: self.directory.clone() };
+        for (name, text) in &self.files {
+            let path = self.directory.join(name);
+            create_private_dir(path.parent().unwrap_or(&self.directory)).map_err(io)?;
+            write_atomic(&path, text.as_bytes(), 0o600, Durability::Process).map_err(io)?;
+        }
+        Ok(written)
+    }
+}
+
+impl Written {
+    /// The rules behind the calls that were denied so far.
+    pub fn denials(&self) -> Vec<String> {
+        crate::guard::denials(&self.directory)
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.directory) {
+            tracing::debug!(%error, "the directory of a launch's hooks stays behind");
+        }
+    }
 }
 
 /// `hooks` as Claude Code's settings and plugins hold them.
@@ -72,18 +104,15 @@ pub fn claude_hooks(hooks: &[Hook]) -> Value {
 }
 
 fn codex(hooks: &[Hook]) -> Vec<OsString> {
-    let mut args = Vec::new();
-    for hook in hooks {
-        let Some(name) = hook.event.claude_name() else { continue };
+    let value = |hook: &Hook| {
+        let name = hook.event.claude_name()?;
         let (command, timeout) = (toml_string(&hook.command), hook.timeout);
-        args.push("-c".into());
-        args.push(
+        Some(
             format!("hooks.{name}=[{{matcher=\"*\",hooks=[{{type=\"command\",command={command},timeout={timeout}}}]}}]")
                 .into(),
-        );
-    }
-    args.push("--dangerously-bypass-hook-trust".into());
-    args
+        )
+    };
+    hooks.iter().filter_map(value).collect()
 }
 
 /// A basic string of TOML.
@@ -102,51 +131,68 @@ fn toml_string(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
-    const FACTS: Facts<'_> = Facts { host: None, headless: true, policy: None };
-
-    fn of(host: AgentBinary) -> Injection {
-        injection(host, Path::new("/opt/it's \"here\"/amplihack-hooks"), FACTS).unwrap()
+    fn of(host: AgentBinary, directory: &Path) -> Injection {
+        let facts = Facts { headless: true, ..Facts::default() };
+        let program = Program::binary("/opt/it's \"here\"/amplihack-hooks");
+        injection(host, &program, directory, facts).unwrap()
     }
 
     #[test]
     fn one_private_directory_serves_claude_and_copilot_and_goes_away() {
+        let base = tempfile::tempdir().unwrap();
+        let directory = base.path().join("launch");
         for host in [AgentBinary::Claude, AgentBinary::Copilot] {
-            let Injection { args, directory, .. } = of(host);
-            let directory = directory.unwrap();
-            assert_eq!(args, ["--plugin-dir".into(), OsString::from(directory.path())]);
-            assert_eq!(fs::metadata(directory.path()).unwrap().permissions().mode() & 0o777, 0o700);
-            let text = fs::read_to_string(directory.path().join("hooks/hooks.json")).unwrap();
+            let injection = of(host, &directory);
+            assert_eq!(injection.values, [directory.as_os_str()]);
+            assert!(!directory.exists(), "nothing is written before it is asked for");
+            let written = injection.write().unwrap();
+            assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+            let text = fs::read_to_string(directory.join("hooks/hooks.json")).unwrap();
             let hooks: Value = serde_json::from_str(&text).unwrap();
             let guard = &hooks["hooks"]["PreToolUse"][0];
             assert_eq!(guard["matcher"], "*");
             assert_eq!(guard["hooks"][0]["timeout"], 10);
             let command = guard["hooks"][0]["command"].as_str().unwrap();
             let start = format!(
-                "'/opt/it'\\''s \"here\"/amplihack-hooks' pre-tool-use --host {host} --headless || {{"
+                "'/opt/it'\\''s \"here\"/amplihack-hooks' pre-tool-use --host {host} --headless --launch {} || {{",
+                directory.display()
             );
             assert!(command.starts_with(&start), "{command}");
-            let manifest = fs::read_to_string(directory.path().join(".claude-plugin/plugin.json")).unwrap();
+            let manifest = fs::read_to_string(directory.join(".claude-plugin/plugin.json")).unwrap();
             assert!(manifest.contains("\"name\": \"amplihack\""));
-            let path = directory.path().to_owned();
-            drop(directory);
-            assert!(!path.exists());
+            drop(written);
+            assert!(!directory.exists());
         }
     }
 
     #[test]
-    fn codex_takes_its_hooks_as_values_and_needs_no_directory() {
-        let Injection { args, directory, .. } = of(AgentBinary::Codex);
-        assert!(directory.is_none());
-        assert_eq!(args.last().unwrap(), "--dangerously-bypass-hook-trust");
-        let guard = args.iter().find(|arg| arg.to_str().unwrap().starts_with("hooks.PreToolUse=")).unwrap();
-        let value: toml::Table = toml::from_str(guard.to_str().unwrap()).unwrap();
+    fn a_directory_that_is_there_already_is_not_taken() {
+        let base = tempfile::tempdir().unwrap();
+        let error = of(AgentBinary::Claude, base.path()).write().unwrap_err();
+        assert!(matches!(error, HookError::Io { .. }), "{error}");
+        assert!(base.path().exists());
+    }
+
+    #[test]
+    fn codex_takes_its_hooks_as_values() {
+        let base = tempfile::tempdir().unwrap();
+        let injection = of(AgentBinary::Codex, &base.path().join("launch"));
+        let values: Vec<_> = injection.values.iter().map(|value| value.to_str().unwrap()).collect();
+        let guard = values.iter().find(|value| value.starts_with("hooks.PreToolUse=")).unwrap();
+        let value: toml::Table = toml::from_str(guard).unwrap();
         let hook = &value["hooks"]["PreToolUse"][0]["hooks"][0];
         let command = hook["command"].as_str().unwrap();
         assert!(command.starts_with("'/opt/it'\\''s \"here\"/amplihack-hooks' pre-tool-use --host codex"));
         assert!(command.ends_with("exit 2; }"));
         assert_eq!(hook["timeout"].as_integer(), Some(10));
+        let written = injection.write().unwrap();
+        assert!(base.path().join("launch").is_dir(), "denials are noted there");
+        assert_eq!(written.denials(), [""; 0]);
     }
 
     #[test]

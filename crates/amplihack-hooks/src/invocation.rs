@@ -1,6 +1,7 @@
 //! The hook binary's command line: an event, and what the registration knows that a payload does not say.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use amplihack_utils::agent_binary::AgentBinary;
 
@@ -38,13 +39,15 @@ pub struct Invocation {
     pub headless: bool,
     /// The policy mode that the registration pins.
     pub policy: Option<String>,
+    /// The directory of the launch that waits for denials.
+    pub launch: Option<PathBuf>,
     /// A payload on the command line, which only the XPIA hook takes.
     pub payload: Option<OsString>,
 }
 
 /// A command line that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}; use amplihack-hooks <event> [--host HOST] [--headless] [--policy MODE]")]
+#[error("{0}; use amplihack-hooks <event> [--host HOST] [--headless] [--policy MODE] [--launch DIR]")]
 pub struct UsageError(String);
 
 impl Invocation {
@@ -60,7 +63,8 @@ impl Invocation {
                 HookEvent::from_name(other).ok_or_else(|| UsageError(format!("unknown event {other:?}")))?,
             ),
         };
-        let mut read = Self { action, host: None, headless: false, policy: None, payload: None };
+        let mut read =
+            Self { action, host: None, headless: false, policy: None, launch: None, payload: None };
         while let Some(argument) = arguments.next() {
             let mut value = |flag: &str| {
                 let value = arguments.next().and_then(|value| value.into_string().ok());
@@ -74,6 +78,7 @@ impl Invocation {
                     read.host = Some(AgentBinary::from_name(&host).ok_or_else(unknown)?);
                 }
                 Some("--policy") => read.policy = Some(value("--policy")?),
+                Some("--launch") => read.launch = Some(value("--launch")?.into()),
                 _ if action == Action::Xpia && read.payload.is_none() => read.payload = Some(argument),
                 _ => return Err(UsageError(format!("unknown argument {}", argument.display()))),
             }
@@ -92,12 +97,23 @@ mod tests {
 
     #[test]
     fn an_event_comes_first_and_what_the_registration_knows_after_it() {
-        let read = parse(&["pre-tool-use", "--host", "codex", "--headless", "--policy", "strict"]).unwrap();
+        let read = parse(&[
+            "pre-tool-use",
+            "--host",
+            "codex",
+            "--headless",
+            "--policy",
+            "strict",
+            "--launch",
+            "/run/it",
+        ])
+        .unwrap();
         let expected = Invocation {
             action: Action::Event(HookEvent::PreToolUse),
             host: Some(AgentBinary::Codex),
             headless: true,
             policy: Some("strict".to_owned()),
+            launch: Some("/run/it".into()),
             payload: None,
         };
         assert_eq!(read, expected);

@@ -1,7 +1,7 @@
 //! Between an agent CLI's hooks and the policy: hosts' dialects in and out, what each event does, registrations.
 //!
-//! Pure but for [`process`], the thin file layers of [`continuation`] and [`events`], and the directory of an
-//! [`injection`]. The policy and the audit are parameters. Nothing here knows a launch or an asynchronous runtime.
+//! Pure but for [`process`], the thin file layers of [`continuation`] and [`events`], the directory of an [`injection`],
+//! and [`guard`], which puts the policy, the machine and the audit in. Nothing here knows a launch or an asynchronous runtime.
 
 pub mod aggregate;
 pub mod continuation;
@@ -9,6 +9,7 @@ pub mod dialect;
 mod error;
 pub mod event;
 pub mod events;
+pub mod guard;
 pub mod injection;
 mod invocation;
 pub mod plane;

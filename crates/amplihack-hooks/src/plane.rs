@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
+use amplihack_policy::audit::EventType;
 use amplihack_policy::{Event, Verdict};
 use amplihack_utils::env::Env;
 
@@ -23,14 +24,16 @@ pub trait Judge {
 /// One line for the audit.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    /// `pre_tool_validation`, `post_tool_validation`, `prompt_validation`, `hook_error`, `rust_unavailable`.
-    pub event_type: &'static str,
+    /// What happened.
+    pub event_type: EventType,
     /// The hook's event; `None` for the XPIA hook.
     pub event: Option<HookEvent>,
     /// What was read of the payload; `None` if nothing could be.
     pub call: Option<&'a Call>,
     /// What was decided, before it was put into a host's words.
     pub verdict: &'a Verdict,
+    /// The directory of the launch that waits for denials.
+    pub launch: Option<&'a Path>,
     /// From the start of the process to the decision.
     pub duration_us: u64,
 }
@@ -52,6 +55,8 @@ pub struct Plane<'a> {
     pub env: &'a Env,
     /// The directory of the hook process; stands in where a payload names none.
     pub cwd: &'a Path,
+    /// The directory of the launch that made this registration.
+    pub launch: Option<&'a Path>,
     /// Now.
     pub now: SystemTime,
     /// When the process began to work.
@@ -68,13 +73,14 @@ impl Plane<'_> {
     /// Writes an entry; what went wrong comes back as a line for stderr.
     pub(crate) fn record(
         &self,
-        event_type: &'static str,
+        event_type: EventType,
         event: Option<HookEvent>,
         call: Option<&Call>,
         verdict: &Verdict,
     ) -> String {
         let duration_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        match self.audit.record(&Entry { event_type, event, call, verdict, duration_us }) {
+        match self.audit.record(&Entry { event_type, event, call, verdict, launch: self.launch, duration_us })
+        {
             Ok(()) => String::new(),
             Err(why) => format!("the audit could not be written: {why}\n"),
         }

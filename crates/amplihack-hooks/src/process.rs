@@ -89,7 +89,15 @@ fn answer(
         return aggregate::answer(payload);
     }
     let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-    let plane = |judge| Plane { judge, audit, env, cwd: &cwd, now: SystemTime::now(), started };
+    let plane = |judge| Plane {
+        judge,
+        audit,
+        env,
+        cwd: &cwd,
+        launch: invocation.launch.as_deref(),
+        now: SystemTime::now(),
+        started,
+    };
     match (invocation.action, judge(invocation, env)) {
         (Action::Event(event), Ok(judge)) => events::answer(event, invocation, payload, &plane(&*judge)),
         (Action::Event(event), Err(why)) => {

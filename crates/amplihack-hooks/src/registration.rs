@@ -1,6 +1,7 @@
 //! The commands that are registered with hosts, and the hooks that each host is given.
 
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use amplihack_utils::agent_binary::AgentBinary;
 use serde_json::Value;
@@ -15,8 +16,44 @@ const GUARD: &str = " || { s=$?; [ $s = 2 ] || echo 'guard did not run' >&2; exi
 /// Seconds that a registration gives the guard. The guard's own deadline is far below it.
 pub const GUARD_TIMEOUT: u32 = 10;
 
+/// The program that a registration starts: the small hook binary, or `amplihack hook`, which is the same code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The file; has to be absolute.
+    pub path: PathBuf,
+    /// The words before the event.
+    pub words: &'static [&'static str],
+}
+
+impl Program {
+    /// The name of the hook binary.
+    pub const NAME: &'static str = "amplihack-hooks";
+
+    /// The hook binary at `path`.
+    pub fn binary(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), words: &[] }
+    }
+
+    /// The hook binary beside `amplihack`, which starts faster, else `amplihack hook`.
+    pub fn beside(amplihack: &Path) -> Self {
+        let binary = amplihack.with_file_name(Self::NAME);
+        let runs = |found: std::fs::Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
+        if std::fs::metadata(&binary).is_ok_and(runs) {
+            return Self::binary(binary);
+        }
+        Self { path: amplihack.to_owned(), words: &["hook"] }
+    }
+
+    /// The beginning of a shell command.
+    fn shell(&self) -> Result<String, HookError> {
+        let mut words = vec![shell_path(&self.path)?];
+        words.extend(self.words.iter().map(|word| quoted(word)));
+        Ok(words.join(" "))
+    }
+}
+
 /// What a registration knows that a payload does not say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Facts<'a> {
     /// The host; `None` for a registration that several hosts read.
     pub host: Option<AgentBinary>,
@@ -24,6 +61,8 @@ pub struct Facts<'a> {
     pub headless: bool,
     /// The policy mode to pin: in a hook process a variable can then only tighten.
     pub policy: Option<&'a str>,
+    /// The directory of a launch that wants to know of denials.
+    pub launch: Option<&'a Path>,
 }
 
 /// One hook of a registration.
@@ -54,8 +93,9 @@ const ABSENT: &[(AgentBinary, HookEvent)] =
     &[(AgentBinary::Codex, HookEvent::SubagentStop), (AgentBinary::Codex, HookEvent::PreCompact)];
 
 /// The hooks that `host` is given, each as the shell command that its registration holds.
-pub fn hooks(host: AgentBinary, binary: &Path, facts: Facts<'_>) -> Result<Vec<Hook>, HookError> {
-    let program = shell_path(binary)?;
+pub fn hooks(host: AgentBinary, program: &Program, facts: Facts<'_>) -> Result<Vec<Hook>, HookError> {
+    let program = program.shell()?;
+    let launch = facts.launch.map(shell_path).transpose()?;
     if let Some(instead) = without_hooks(host) {
         return Err(HookError::NoHooks { binary: host, instead });
     }
@@ -63,7 +103,7 @@ pub fn hooks(host: AgentBinary, binary: &Path, facts: Facts<'_>) -> Result<Vec<H
     Ok(events
         .map(|(event, timeout)| Hook {
             event: *event,
-            command: command(&program, *event, facts),
+            command: command(&program, *event, facts, launch.as_deref()),
             timeout: *timeout,
         })
         .collect())
@@ -78,7 +118,7 @@ pub fn verify(settings: &Value, host: AgentBinary, path: &Path) -> Result<(), Ho
             .flat_map(|group| group["hooks"].as_array().into_iter().flatten())
             .filter_map(|hook| hook["command"].as_str());
         let ours = |command: &str| {
-            command.contains("amplihack-hooks") && command.split_whitespace().any(|word| word == event.name())
+            command.contains("amplihack") && command.split_whitespace().any(|word| word == event.name())
         };
         if !commands.any(ours) {
             return Err(HookError::MissingHookForBinary {
@@ -103,7 +143,7 @@ fn without_hooks(host: AgentBinary) -> Option<&'static str> {
 }
 
 /// The shell command of one event. `program` is already quoted.
-fn command(program: &str, event: HookEvent, facts: Facts<'_>) -> String {
+fn command(program: &str, event: HookEvent, facts: Facts<'_>, launch: Option<&str>) -> String {
     let mut command = format!("{program} {event}");
     if let Some(host) = facts.host {
         command.extend([" --host ", host.name()]);
@@ -114,13 +154,16 @@ fn command(program: &str, event: HookEvent, facts: Facts<'_>) -> String {
     if let Some(policy) = facts.policy {
         command.extend([" --policy ", &quoted(policy)]);
     }
+    if let Some(launch) = launch {
+        command.extend([" --launch ", launch]);
+    }
     if event.is_guard() {
         command.push_str(GUARD);
     }
     command
 }
 
-/// The binary as one word of a shell command.
+/// An absolute path as one word of a shell command.
 fn shell_path(binary: &Path) -> Result<String, HookError> {
     let bad = |why| HookError::BadBinary { path: binary.to_owned(), why };
     if !binary.is_absolute() {
@@ -146,11 +189,30 @@ pub fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const NONE: Facts<'_> = Facts { host: None, headless: false, policy: None };
+    const NONE: Facts<'_> = Facts { host: None, headless: false, policy: None, launch: None };
+
+    fn at(path: &str) -> Program {
+        Program::binary(path)
+    }
+
+    #[test]
+    fn the_small_binary_is_taken_where_it_is_and_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let amplihack = dir.path().join("amplihack");
+        let itself = Program { path: amplihack.clone(), words: &["hook"] };
+        assert_eq!(Program::beside(&amplihack), itself);
+        let small = dir.path().join("amplihack-hooks");
+        std::fs::write(&small, "").unwrap();
+        assert_eq!(Program::beside(&amplihack), itself);
+        std::fs::set_permissions(&small, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(Program::beside(&amplihack), Program::binary(&small));
+        let commands = hooks(AgentBinary::Claude, &itself, NONE).unwrap();
+        assert_eq!(commands[0].command, format!("{} hook session-start", amplihack.display()));
+    }
 
     #[test]
     fn only_the_guard_ends_in_a_deny() {
-        let hooks = hooks(AgentBinary::Claude, Path::new("/opt/a b's/amplihack-hooks"), NONE).unwrap();
+        let hooks = hooks(AgentBinary::Claude, &at("/opt/a b's/amplihack-hooks"), NONE).unwrap();
         for hook in &hooks {
             let program = r"'/opt/a b'\''s/amplihack-hooks'";
             let guard = if hook.event == HookEvent::PreToolUse { GUARD } else { "" };
@@ -161,31 +223,40 @@ mod tests {
 
     #[test]
     fn what_the_registration_knows_stands_in_its_commands() {
-        let facts = Facts { host: Some(AgentBinary::Codex), headless: true, policy: Some("strict") };
-        let hooks = hooks(AgentBinary::Codex, Path::new("/b"), facts).unwrap();
+        let facts = Facts {
+            host: Some(AgentBinary::Codex),
+            headless: true,
+            policy: Some("strict"),
+            launch: Some(Path::new("/r u")),
+        };
+        let hooks = hooks(AgentBinary::Codex, &at("/b"), facts).unwrap();
         let guard = hooks.iter().find(|hook| hook.event.is_guard()).unwrap();
-        assert!(guard.command.starts_with("/b pre-tool-use --host codex --headless --policy strict || {"));
+        assert!(
+            guard
+                .command
+                .starts_with("/b pre-tool-use --host codex --headless --policy strict --launch '/r u' || {")
+        );
         assert!(hooks.iter().all(|hook| hook.event != HookEvent::PreCompact));
     }
 
     #[test]
     fn a_binary_that_cannot_be_named_for_sure_is_refused() {
         for path in ["amplihack-hooks", "./x", "/a\nb"] {
-            let error = hooks(AgentBinary::Claude, Path::new(path), NONE).unwrap_err();
+            let error = hooks(AgentBinary::Claude, &at(path), NONE).unwrap_err();
             assert!(matches!(error, HookError::BadBinary { .. }), "{error}");
         }
     }
 
     #[test]
     fn agents_without_hooks_say_what_holds_them() {
-        let error = hooks(AgentBinary::Amp, Path::new("/b"), NONE).unwrap_err();
+        let error = hooks(AgentBinary::Amp, &at("/b"), NONE).unwrap_err();
         assert_eq!(error.to_string(), "amp has no command hooks; its permission rules hold it instead");
-        assert!(hooks(AgentBinary::Amplifier, Path::new("/b"), NONE).is_err());
+        assert!(hooks(AgentBinary::Amplifier, &at("/b"), NONE).is_err());
     }
 
     #[test]
     fn a_registration_without_one_of_its_events_is_missing() {
-        let hooks = hooks(AgentBinary::Claude, Path::new("/b/amplihack-hooks"), NONE).unwrap();
+        let hooks = hooks(AgentBinary::Claude, &at("/b/amplihack-hooks"), NONE).unwrap();
         let mut settings = crate::injection::claude_hooks(&hooks);
         let path = Path::new("/h/settings.json");
         verify(&settings, AgentBinary::Claude, path).unwrap();

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use amplihack_agent::DeliveryError;
 use amplihack_agent::lookup::LookupError;
+use amplihack_agent::{AgentBinary, DeliveryError};
+use amplihack_hooks::HookError;
+use amplihack_hooks::guard::{GuardError, UnknownEngine};
 use amplihack_session::RunError;
 use amplihack_utils::error::{ExitKind, Explain};
 
@@ -49,6 +51,25 @@ pub enum LaunchError {
     /// There is no source of random numbers for a session id.
     #[error("no session id could be made: {0}")]
     SessionId(std::io::Error),
+    /// The policy cannot be loaded.
+    #[error("the policy cannot be loaded: {0}")]
+    Policy(#[from] GuardError),
+    /// Another engine for hooks is asked for.
+    #[error(transparent)]
+    Engine(#[from] UnknownEngine),
+    /// The guard cannot be put into the launch.
+    #[error(transparent)]
+    Hooks(#[from] HookError),
+    /// The configuration requires a guard that was proved, and there is none.
+    #[error("require_proof is set and the guard is not proved for {agent}{}: {why}", version.as_ref().map(|version| format!(" {version}")).unwrap_or_default())]
+    ProofRequired {
+        /// The agent.
+        agent: AgentBinary,
+        /// Its version, where it could be read.
+        version: Option<semver::Version>,
+        /// What is missing.
+        why: &'static str,
+    },
     /// The agent could not be started or watched.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -60,6 +81,10 @@ impl Explain for LaunchError {
             Self::Lookup(error) => error.kind(),
             Self::Delivery(error) => error.kind(),
             Self::Run(error) => error.kind(),
+            Self::Policy(error) => error.kind(),
+            Self::Engine(_) => "unknown_hook_engine",
+            Self::Hooks(error) => error.kind(),
+            Self::ProofRequired { .. } => "proof_required",
             Self::TooDeep { .. } => "too_deep",
             Self::DepthUnknown => "depth_unknown",
             Self::ExecTooLarge { .. } => "exec_too_large",
@@ -91,7 +116,11 @@ impl Explain for LaunchError {
                 "the largest variable is {largest}; unset it, or raise the stack limit (ulimit -s)"
             )),
             Self::Directory { .. } => Some("check that it exists and may be entered".to_owned()),
-            Self::SessionId(_) => None,
+            Self::Policy(error) => error.hint(),
+            Self::ProofRequired { agent, .. } => {
+                Some(format!("`amplihack doctor --prove {agent}` proves it on this machine"))
+            }
+            Self::Hooks(_) | Self::Engine(_) | Self::SessionId(_) => None,
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod doctor;
 mod environment;
 mod error;
 pub mod flag_matrix;
+mod guard;
 mod notice;
 mod plan;
 pub mod prompt_delivery;
@@ -16,6 +17,7 @@ mod versions;
 
 pub use environment::{Change, MAX_DEPTH_VAR};
 pub use error::LaunchError;
+pub use guard::own_program;
 pub use notice::Notice;
 pub use plan::{LaunchRequest, Plan, Task, enterable, plan};
-pub use start::{Hosting, Launched, Streams, start};
+pub use start::{Ended, Hosting, Launched, Streams, start};

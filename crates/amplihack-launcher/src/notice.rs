@@ -32,6 +32,26 @@ pub enum Notice {
         /// The channels.
         channels: Vec<DeliveryMode>,
     },
+    /// No guard holds this agent.
+    Unguarded {
+        /// The agent.
+        agent: AgentBinary,
+        /// Why.
+        why: String,
+    },
+    /// The guard is in place, but was not proved to hold.
+    GuardUnproved {
+        /// The agent.
+        agent: AgentBinary,
+        /// Its version, where it could be read.
+        version: Option<Version>,
+        /// Whether a probe on this machine saw it fail.
+        refuted: bool,
+    },
+    /// The policy observes and refuses nothing.
+    Observing(AgentBinary),
+    /// Calls that the policy denied while the agent ran: the rules behind them.
+    Denied(Vec<String>),
     /// Descendants that lose their environment will not know who is in charge.
     Context(ContextError),
     /// Background processes of a headless run were ended.
@@ -64,6 +84,28 @@ impl fmt::Display for Notice {
                     channels.join(" and ")
                 )
             }
+            Self::Unguarded { agent, why } => f.write_str(&crate::guard::unguarded(*agent, why)),
+            Self::GuardUnproved { agent, version, refuted } => {
+                let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+                let why =
+                    if *refuted { "a probe on this machine saw it fail" } else { "it was not proved there" };
+                write!(
+                    f,
+                    "the guard may not hold {agent}{version}: {why}; `amplihack doctor --prove {agent}` proves it here"
+                )
+            }
+            Self::Observing(agent) => {
+                write!(
+                    f,
+                    "the policy only observes: {agent} is refused nothing, what would have been is in the audit"
+                )
+            }
+            Self::Denied(rules) => write!(
+                f,
+                "the policy denied {} ({}); `amplihack audit show` tells more",
+                if rules.len() == 1 { "one call".to_owned() } else { format!("{} calls", rules.len()) },
+                distinct(rules)
+            ),
             Self::Context(error) => {
                 write!(f, "descendants can learn the agent only from their environment: {error}")
             }
@@ -73,6 +115,17 @@ impl fmt::Display for Notice {
             Self::Survivors(processes) => write!(f, "could not be ended: {}", names(processes)),
         }
     }
+}
+
+/// Each of `rules` once, in the order of their first use.
+fn distinct(rules: &[String]) -> String {
+    let mut seen: Vec<&str> = Vec::new();
+    for rule in rules {
+        if !seen.contains(&rule.as_str()) {
+            seen.push(rule);
+        }
+    }
+    seen.join(", ")
 }
 
 fn names(processes: &[Process]) -> String {

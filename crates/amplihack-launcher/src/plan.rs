@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use amplihack_agent::command::passthrough;
 use amplihack_agent::{AgentBinary, AgentCommand, DeliveredCommand, Installed, Options, RunMode, Trust};
+use amplihack_hooks::registration::Program;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::{SessionId, new_session_id};
@@ -17,6 +18,7 @@ use amplihack_utils::sys;
 use crate::discover::{Versions, discover};
 use crate::environment::{Change, changes, depth};
 use crate::error::LaunchError;
+use crate::guard::{self, Guard};
 use crate::notice::Notice;
 
 /// What an agent is to do.
@@ -50,6 +52,8 @@ pub struct LaunchRequest {
     pub mode: RunMode,
     /// What it is to do.
     pub task: Task,
+    /// What answers the guard's hooks, see [`crate::own_program`]; `None` leaves the guard out.
+    pub guard: Option<Program>,
     /// Where it works.
     pub cwd: PathBuf,
 }
@@ -74,6 +78,7 @@ pub struct Plan {
     pub notices: Vec<Notice>,
     /// How long the run may take to end after a signal.
     pub grace: Duration,
+    pub(crate) guard: Guard,
     pub(crate) stdin_payload: Option<Vec<u8>>,
     pub(crate) handle: DeliveryHandle,
     pub(crate) env: Env,
@@ -131,11 +136,11 @@ pub struct Delivery {
 /// Writes nothing but the version cache and, for a file channel, the prompt file. Refuses what cannot work: a missing
 /// agent, a prompt that no channel holds, a launch too deep, arguments that the platform would not take.
 pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, LaunchError> {
-    let LaunchRequest { agent, installed, mode, task, cwd } = request;
+    let LaunchRequest { agent, installed, mode, task, guard: program, cwd } = request;
     let depth = depth(env, config.max_depth().into())?;
     enterable(&cwd)?;
     if installed.is_none()
-        && let Ok((command, requested)) = described(&Installed::assumed(agent), mode, &task, &cwd)
+        && let Ok((command, requested)) = described(&Installed::assumed(agent), mode, &task, &[], &cwd)
     {
         // What is refused at every version is refused before the agent is asked for its own.
         command.check(requested)?;
@@ -148,7 +153,18 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
     };
     let session = new_session_id().map_err(LaunchError::SessionId)?;
     let mut notices = Vec::new();
-    let (mut command, delivery, stdin_payload, handle) = match described(&installed, mode, &task, &cwd) {
+    // The agent's own commands start no session that calls tools.
+    let guard = match task {
+        Task::Passthrough(_) => None,
+        Task::Prompt { .. } => {
+            let program = program.as_ref();
+            let asked = guard::Asked { program, installed: &installed, mode, session: &session, cwd: &cwd };
+            guard::decide(&asked, env, config, &mut notices)?
+        }
+    };
+    let hooks = guard.as_ref().map(|guard| guard.values.as_slice()).unwrap_or_default();
+    let (mut command, delivery, stdin_payload, handle) = match described(&installed, mode, &task, hooks, &cwd)
+    {
         Err(args) => (passthrough(&installed, args, &cwd), None, None, DeliveryHandle::argv()),
         Ok((command, requested)) => {
             let prompt_bytes = command.prompt.map_or(0, str::len);
@@ -186,6 +202,7 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         delivery,
         notices,
         grace: config.stop_grace(),
+        guard,
         stdin_payload,
         handle,
         env,
@@ -197,13 +214,17 @@ fn described<'a>(
     installed: &'a Installed,
     mode: RunMode,
     task: &'a Task,
+    hooks: &'a [OsString],
     cwd: &'a Path,
 ) -> Result<(AgentCommand<'a>, PromptDelivery), &'a [OsString]> {
     match task {
         Task::Passthrough(args) => Err(args),
         Task::Prompt { prompt, requested, options, before_verb, extra } => {
             let prompt = prompt.as_deref();
-            Ok((AgentCommand { installed, mode, prompt, options, before_verb, extra, cwd }, *requested))
+            Ok((
+                AgentCommand { installed, mode, prompt, options, hooks, before_verb, extra, cwd },
+                *requested,
+            ))
         }
     }
 }
@@ -263,6 +284,7 @@ mod tests {
             installed: Some(Installed::assumed(AgentBinary::Claude)),
             mode: RunMode::Headless,
             task,
+            guard: None,
             cwd: cwd.to_owned(),
         }
     }

@@ -51,6 +51,7 @@ pub fn build_tool_command_with_prompt_delivery(
         mode: RunMode::Headless,
         prompt: Some(prompt),
         options: &Options::default(),
+        hooks: &[],
         before_verb: &[],
         extra: &extra,
         cwd: project_path,

@@ -1,6 +1,7 @@
 //! Carrying a plan out: say who is in charge, start the agent, wait for its end.
 
 use amplihack_agent::RunMode;
+use amplihack_hooks::injection::Written;
 use amplihack_session::{AgentRun, Deadlines, Input, Outcome, Output, RunError, RunSpec, Terminal};
 use amplihack_utils::launcher_context::{self, LauncherContext, SessionContext, SessionId};
 
@@ -37,7 +38,20 @@ impl Default for Streams {
 /// A running agent.
 pub struct Launched {
     run: AgentRun,
+    guard: Option<Written>,
+    // Last: the session's directory goes when the guard's is gone.
     session: SessionMark,
+}
+
+/// The end of a launch.
+#[derive(Debug)]
+pub struct Ended {
+    /// How the run ended.
+    pub outcome: Outcome,
+    /// The rules behind the calls that the policy denied, in their order.
+    pub denials: Vec<String>,
+    /// What to tell a person.
+    pub notices: Vec<Notice>,
 }
 
 /// The session's context file, removed when the launch ends.
@@ -78,6 +92,8 @@ pub async fn start(
     if let Err(error) = launcher_context::write(&plan.cwd, &plan.env, &context) {
         notices.push(Notice::Context(error));
     }
+    // Without its guard an agent is not started.
+    let guard = plan.guard.map(|guard| guard.write()).transpose()?;
     let terminal = match plan.mode {
         RunMode::Headless => Terminal::Detached,
         RunMode::Interactive => Terminal::Owned,
@@ -103,7 +119,7 @@ pub async fn start(
         ..RunSpec::new(plan.command)
     })
     .await?;
-    Ok((Launched { run, session }, notices))
+    Ok((Launched { run, guard, session }, notices))
 }
 
 impl Launched {
@@ -112,16 +128,20 @@ impl Launched {
         &self.session.id
     }
 
-    /// Waits for the end of the run. Returns it and what to tell a person.
-    pub async fn wait(self) -> Result<(Outcome, Vec<Notice>), RunError> {
+    /// Waits for the end of the run.
+    pub async fn wait(self) -> Result<Ended, RunError> {
         let outcome = self.run.wait().await?;
+        let denials = self.guard.as_ref().map(Written::denials).unwrap_or_default();
         let mut notices = Vec::new();
+        if !denials.is_empty() {
+            notices.push(Notice::Denied(denials.clone()));
+        }
         if !outcome.background.is_empty() {
             notices.push(Notice::Background(outcome.background.clone()));
         }
         if !outcome.survivors.is_empty() {
             notices.push(Notice::Survivors(outcome.survivors.clone()));
         }
-        Ok((outcome, notices))
+        Ok(Ended { outcome, denials, notices })
     }
 }

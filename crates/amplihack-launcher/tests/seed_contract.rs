@@ -115,8 +115,14 @@ fn planned(
 ) -> Result<Plan, LaunchError> {
     let config = Config::load_with(Path::new("/nonexistent"), sandbox.env(), &sandbox.work(), &[]).unwrap();
     let task = task(prompt, requested);
-    let request =
-        LaunchRequest { agent, installed: None, mode: RunMode::Headless, task, cwd: sandbox.work() };
+    let request = LaunchRequest {
+        agent,
+        installed: None,
+        mode: RunMode::Headless,
+        task,
+        guard: None,
+        cwd: sandbox.work(),
+    };
     plan(request, sandbox.env(), &config)
 }
 
@@ -130,9 +136,9 @@ fn launch(plan: Plan) -> (Outcome, Vec<Notice>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (launched, mut notices) = start(plan, Hosting::Library, streams).await.unwrap();
-        let (outcome, more) = launched.wait().await.unwrap();
-        notices.extend(more);
-        (outcome, notices)
+        let ended = launched.wait().await.unwrap();
+        notices.extend(ended.notices);
+        (ended.outcome, notices)
     })
 }
 
@@ -250,6 +256,7 @@ mod regression_contract {
             mode: RunMode::Interactive,
             prompt: Some("x"),
             options: &Options::default(),
+            hooks: &[],
             before_verb: &[],
             extra: &[],
             cwd: Path::new("/"),

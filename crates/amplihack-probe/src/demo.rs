@@ -130,6 +130,7 @@ pub fn show(
         run: &run,
         prompt: &prompt,
         requested: PromptDelivery::Auto,
+        guard: None,
     };
     let driven = bench.drive(runtime, server, job)?;
     Ok(seen(installed, &driven))

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use amplihack_agent::{Installed, Options, Permissions, RunMode};
-use amplihack_launcher::{Hosting, LaunchError, LaunchRequest, Notice, Streams, Task, plan, start};
+use amplihack_hooks::registration::Program;
+use amplihack_launcher::{Ended, Hosting, LaunchError, LaunchRequest, Notice, Streams, Task, plan, start};
 use amplihack_session::{Deadlines, Outcome, Output};
 use amplihack_utils::config::{Config, ConfigError};
 use amplihack_utils::env::Env;
@@ -92,6 +93,8 @@ pub struct Job<'a> {
     pub prompt: &'a str,
     /// How it should travel.
     pub requested: PromptDelivery,
+    /// What answers the guard's hooks; `None` leaves the guard out.
+    pub guard: Option<&'a Program>,
 }
 
 /// One run, seen.
@@ -105,6 +108,8 @@ pub struct Driven {
     pub delivery: Delivery,
     /// The directory that the agent worked in.
     pub work: PathBuf,
+    /// The rules behind the calls that the policy denied.
+    pub denials: Vec<String>,
     /// What the launch had to tell.
     pub notices: Vec<Notice>,
     /// From the plan to the end.
@@ -173,6 +178,7 @@ impl Bench {
                 before_verb: Vec::new(),
                 extra: Vec::new(),
             },
+            guard: job.guard.cloned(),
             cwd: work.clone(),
         };
         let mut plan = plan(request, &env, &config)?;
@@ -183,15 +189,14 @@ impl Bench {
             stderr: Output::Tail(KEPT_OUTPUT),
             deadlines: Deadlines { total: Some(DEADLINE), ..Deadlines::default() },
         };
-        let outcome = runtime.block_on(async {
+        let Ended { outcome, denials, notices: more } = runtime.block_on(async {
             let (launched, more) = start(plan, Hosting::Binary, streams).await?;
             notices.extend(more);
-            let (outcome, more) = launched.wait().await?;
-            notices.extend(more);
-            Ok::<_, LaunchError>(outcome)
+            Ok::<_, LaunchError>(launched.wait().await?)
         })?;
+        notices.extend(more);
         let delivery = server.delivered(job.run, job.prompt);
-        Ok(Driven { outcome, channel, delivery, work, notices, took: started.elapsed() })
+        Ok(Driven { outcome, channel, delivery, work, denials, notices, took: started.elapsed() })
     }
 }
 

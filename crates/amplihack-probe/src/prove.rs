@@ -112,7 +112,7 @@ fn try_channel(
         DeliveryMode::Stdin => PromptDelivery::Stdin,
     };
     let run = format!("prove-{}-{channel}", installed.agent);
-    let job = Job { installed, scenario: Scenario::Text, run: &run, prompt: &prompt, requested };
+    let job = Job { installed, scenario: Scenario::Text, run: &run, prompt: &prompt, requested, guard: None };
     let driven = bench.drive(runtime, server, job)?;
     let (arrived, detail) = verdict(&driven);
     Ok(ChannelProof { channel: channel.to_string(), bytes: prompt.len(), arrived, detail })

@@ -137,6 +137,24 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "How a prompt should reach the agent: auto, argv, tempfile or stdin.",
     },
     Variable {
+        name: "AMPLIHACK_POLICY",
+        role: Role::Read,
+        default: "standard",
+        meaning: "How the policy is applied: standard, strict or observe. In a hook process it may only tighten.",
+    },
+    Variable {
+        name: "AMPLIHACK_HOOK_ENGINE",
+        role: Role::Read,
+        default: "rust",
+        meaning: "Which engine answers hooks: rust, or auto, which is the same. Anything else is an error.",
+    },
+    Variable {
+        name: "XPIA_LOG_FILE",
+        role: Role::Read,
+        default: "a file a day below ~/.claude/logs/xpia",
+        meaning: "The audit log; an absolute path.",
+    },
+    Variable {
         name: "AMPLIHACK_<AGENT>_PATH",
         role: Role::Read,
         default: "PATH, then the agent's documented install places",

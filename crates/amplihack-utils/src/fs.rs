@@ -54,6 +54,11 @@ pub fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Whether this user may write in the directory `path`, on a file system that takes writes.
+pub fn may_write(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
+}
+
 /// Whether a write must survive the machine, or only the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {

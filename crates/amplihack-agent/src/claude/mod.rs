@@ -14,6 +14,7 @@ const PROVED: VersionRange = VersionRange { from: (2, 1, 332), below: (2, 2, 0) 
 const PROMPTS: Evidence = Evidence::Probe(PROVED, "claude_takes_every_prompt_unchanged");
 const OPTIONS: Evidence = Evidence::Probe(PROVED, "claude_understands_every_option");
 const LEVELS: Evidence = Evidence::Probe(PROVED, "claude_keeps_its_permission_levels");
+const HOOKS: Evidence = Evidence::Probe(PROVED, "claude_is_held_by_the_guard");
 const TERMINAL: Evidence = Evidence::Probe(PROVED, "claude_takes_a_prompt_in_a_terminal");
 
 /// Beyond this the CLI itself refuses: "Prompt is too long".
@@ -39,6 +40,7 @@ pub(crate) static PROFILE: Profile = Profile {
             .note(SLASH),
         Row::new(Capability::Prompt(DeliveryMode::Argv), INTERACTIVE, ArgShape::AfterDashes, TERMINAL)
             .note(SLASH),
+        Row::new(Capability::Hooks, BOTH, ArgShape::WordsThen(Slot::Option, &["--plugin-dir"]), HOOKS),
         Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
         Row::new(Capability::Resume, BOTH, ArgShape::FlagEq("--resume"), OPTIONS),
         Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Option, &["--continue"]), OPTIONS),

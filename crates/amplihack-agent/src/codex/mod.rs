@@ -14,6 +14,7 @@ const PROVED: VersionRange = VersionRange { from: (0, 171, 0), below: (0, 172, 0
 const PROMPTS: Evidence = Evidence::Probe(PROVED, "codex_takes_every_prompt_unchanged");
 const OPTIONS: Evidence = Evidence::Probe(PROVED, "codex_understands_every_option");
 const LEVELS: Evidence = Evidence::Probe(PROVED, "codex_keeps_its_permission_levels");
+const HOOKS: Evidence = Evidence::Probe(PROVED, "codex_is_held_by_the_guard");
 const TERMINAL: Evidence = Evidence::Probe(PROVED, "codex_takes_a_prompt_in_a_terminal");
 const HELP: Evidence = Evidence::Documented("codex --help, 0.171.0");
 
@@ -37,6 +38,13 @@ pub(crate) static PROFILE: Profile = Profile {
             .limit(STDIN_LIMIT)
             .note(BOM),
         Row::new(Capability::Prompt(DeliveryMode::Argv), INTERACTIVE, ArgShape::AfterDashes, TERMINAL),
+        Row::new(
+            Capability::Hooks,
+            BOTH,
+            ArgShape::EachThen("-c", &["--dangerously-bypass-hook-trust"]),
+            HOOKS,
+        )
+        .note("the bypass is for these hooks, which are the launch's own"),
         Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
         Row::new(Capability::Resume, BOTH, ArgShape::WordsThen(Slot::Tail, &["resume"]), OPTIONS),
         Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Tail, &["resume", "--last"]), OPTIONS),

@@ -71,6 +71,8 @@ pub struct AgentCommand<'a> {
     pub prompt: Option<&'a str>,
     /// Translated options.
     pub options: &'a Options,
+    /// Values of the guard's hooks, in the shape that the agent's row for hooks takes; none without a guard.
+    pub hooks: &'a [OsString],
     /// The user's own arguments, in front of the agent's verb.
     pub before_verb: &'a [OsString],
     /// The user's own arguments, passed on unchanged.
@@ -276,6 +278,9 @@ impl AgentCommand<'_> {
             slots.push(row.shape, None);
         } else if self.mode == RunMode::Headless {
             return Err(self.unsupported(Capability::Start).into());
+        }
+        if !self.hooks.is_empty() {
+            slots.push_each(self.installed.can(Capability::Hooks, self.mode)?.shape, self.hooks);
         }
         if let Some(model) = &options.model {
             self.option(&mut slots, Capability::Model, Some(model.clone()))?;

@@ -13,6 +13,22 @@ pub(super) struct Slots {
 }
 
 impl Slots {
+    /// Adds the words of `shape` with each of `values`.
+    pub(super) fn push_each(&mut self, shape: ArgShape, values: &[OsString]) {
+        for (index, value) in values.iter().enumerate() {
+            match shape {
+                ArgShape::EachThen(flag, words) => {
+                    self.options.extend([flag.into(), value.clone()]);
+                    let last = index + 1 == values.len();
+                    self.options.extend(words.iter().filter(|_| last).map(OsString::from));
+                }
+                shape => {
+                    self.push(shape, Some(value.clone()));
+                }
+            }
+        }
+    }
+
     /// Adds the words of `shape` with `value`; returns the length of the longest.
     pub(super) fn push(&mut self, shape: ArgShape, value: Option<OsString>) -> usize {
         let value = value.unwrap_or_default();
@@ -26,6 +42,10 @@ impl Slots {
             ArgShape::Toml(flag, key) => {
                 let text = toml_string(&value.to_string_lossy());
                 (Slot::Option, vec![flag.into(), joined(&[key, "="], text.into())])
+            }
+            ArgShape::EachThen(flag, words) => {
+                let each = [flag.into(), value];
+                (Slot::Option, each.into_iter().chain(words.iter().map(OsString::from)).collect())
             }
             ArgShape::AfterDashes | ArgShape::Stdin(_) => (Slot::Option, Vec::new()),
         };

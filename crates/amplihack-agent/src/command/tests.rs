@@ -12,6 +12,7 @@ fn line(agent: AgentBinary, mode: RunMode, options: &Options, prompt: Option<&st
         mode,
         prompt,
         options,
+        hooks: &[],
         before_verb: &[],
         extra: &["--extra".into()],
         cwd: std::path::Path::new("/"),
@@ -84,6 +85,7 @@ fn headless(
         mode: RunMode::Headless,
         prompt: Some(prompt),
         options: &Options::default(),
+        hooks: &[],
         before_verb: &[],
         extra: &[],
         cwd: std::path::Path::new("/"),
@@ -169,6 +171,7 @@ fn a_refuted_channel_is_not_used() {
         mode: RunMode::Headless,
         prompt: Some(&"x".repeat(5000)),
         options: &Options::default(),
+        hooks: &[],
         before_verb: &[],
         extra: &[],
         cwd: std::path::Path::new("/"),
@@ -196,8 +199,16 @@ fn what_no_version_takes_is_refused_without_one() {
         let installed = Installed::assumed(agent);
         let options = Options { add_dirs: vec!["/a".into()], ..Options::default() };
         let (before_verb, extra, cwd) = (&[], &[], std::path::Path::new("/"));
-        let command =
-            AgentCommand { installed: &installed, mode, prompt, options: &options, before_verb, extra, cwd };
+        let command = AgentCommand {
+            installed: &installed,
+            mode,
+            prompt,
+            options: &options,
+            hooks: &[],
+            before_verb,
+            extra,
+            cwd,
+        };
         command.check(requested).map_err(|error| amplihack_utils::error::Explain::kind(&error))
     };
     let long = "x".repeat(MAX_ARG_BYTES + 1);
@@ -226,6 +237,7 @@ fn a_refuted_channel_is_not_used_and_without_another_there_is_an_error() {
             mode: RunMode::Headless,
             prompt: Some(prompt),
             options: &Options::default(),
+            hooks: &[],
             before_verb: &[],
             extra: &[],
             cwd: std::path::Path::new("/"),
@@ -242,4 +254,32 @@ fn a_refuted_channel_is_not_used_and_without_another_there_is_an_error() {
     let error = deliver(&[DeliveryMode::Stdin], &"x".repeat(200_000)).unwrap_err();
     let DeliveryError::TooLarge { could, .. } = error else { panic!("{error}") };
     assert!(!could.is_empty() && could.iter().all(|(agent, _)| *agent != AgentBinary::Claude), "{could:?}");
+}
+
+#[test]
+fn hooks_stand_among_the_options_in_the_shape_of_their_row() {
+    let words = |agent, hooks: &[OsString]| {
+        let command = AgentCommand {
+            installed: &Installed::assumed(agent),
+            mode: RunMode::Headless,
+            prompt: Some("do it"),
+            options: &Options { model: Some("m".into()), ..Options::default() },
+            hooks,
+            before_verb: &[],
+            extra: &["--extra".into()],
+            cwd: std::path::Path::new("/"),
+        };
+        let delivered = command.deliver(PromptDelivery::Auto)?;
+        Ok::<_, DeliveryError>(
+            delivered.command.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>(),
+        )
+    };
+    let values = ["h.A=[1]".into(), "h.B=[2]".into()];
+    let codex = words(AgentBinary::Codex, &values).unwrap();
+    let expected =
+        ["exec", "-c", "h.A=[1]", "-c", "h.B=[2]", "--dangerously-bypass-hook-trust", "--model=m", "--extra"];
+    assert_eq!(codex[..expected.len()], expected);
+    let claude = words(AgentBinary::Claude, &["/d".into()]).unwrap();
+    assert_eq!(claude[..5], ["-p", "--plugin-dir", "/d", "--model=m", "--extra"]);
+    assert!(matches!(words(AgentBinary::Amp, &values), Err(DeliveryError::Unsupported(_))));
 }

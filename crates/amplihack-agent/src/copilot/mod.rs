@@ -14,6 +14,7 @@ const PROVED: VersionRange = VersionRange { from: (1, 0, 102), below: (1, 1, 0) 
 const PROMPTS: Evidence = Evidence::Probe(PROVED, "copilot_takes_every_prompt_unchanged");
 const OPTIONS: Evidence = Evidence::Probe(PROVED, "copilot_understands_every_option");
 const LEVELS: Evidence = Evidence::Probe(PROVED, "copilot_keeps_its_permission_levels");
+const HOOKS: Evidence = Evidence::Probe(PROVED, "copilot_is_held_by_the_guard");
 const TERMINAL: Evidence = Evidence::Probe(PROVED, "copilot_takes_a_prompt_in_a_terminal");
 
 const TRIMS: &str = "Copilot trims blanks at the end, puts the date before the prompt, and refuses prompts beyond its model's budget";
@@ -40,6 +41,8 @@ pub(crate) static PROFILE: Profile = Profile {
             TERMINAL,
         )
         .note(TRIMS),
+        Row::new(Capability::Hooks, BOTH, ArgShape::WordsThen(Slot::Option, &["--plugin-dir"]), HOOKS)
+            .note("in a folder that Copilot does not trust too"),
         Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
         Row::new(Capability::Resume, BOTH, ArgShape::FlagEq("--resume"), OPTIONS),
         Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Option, &["--continue"]), OPTIONS),

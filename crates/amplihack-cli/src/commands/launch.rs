@@ -2,10 +2,13 @@
 
 use amplihack_agent::{AgentBinary, Options};
 use amplihack_launcher::doctor::requested;
-use amplihack_launcher::{Hosting, LaunchRequest, Notice, Streams, Task, enterable, plan, start};
+use amplihack_launcher::{
+    Hosting, LaunchRequest, Notice, Streams, Task, enterable, own_program, plan, start,
+};
 use amplihack_utils::agent_binary::{System, resolve_in};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
+use amplihack_utils::error::ExitKind;
 
 use crate::cli::LaunchArgs;
 use crate::commands::{current_dir, runtime};
@@ -25,27 +28,38 @@ pub(crate) fn run(agent: Option<AgentBinary>, args: LaunchArgs, env: &Env) -> Re
         agent.unwrap_or_else(|| resolve_in(&cwd, env, &System::new(env), jiff::Timestamp::now()).agent);
     let gathered = gather(agent, &args, Terminals::of_this_process())?;
     let requested = requested(&config);
-    let dry_run = args.dry_run;
+    let (dry_run, fail_on_denial) = (args.dry_run, args.fail_on_denial);
+    let guard = if args.no_hooks {
+        None
+    } else {
+        Some(
+            own_program()
+                .map_err(|error| Failure::system("the guard's program could not be found", &error))?,
+        )
+    };
     let Gathered { prompt, mode, before_verb, extra, passthrough } = gathered;
     let task = if passthrough {
         Task::Passthrough(extra)
     } else {
         Task::Prompt { prompt, requested, options: options(args)?, before_verb, extra }
     };
-    let plan = plan(LaunchRequest { agent, installed: None, mode, task, cwd }, env, &config)?;
+    let plan = plan(LaunchRequest { agent, installed: None, mode, task, guard, cwd }, env, &config)?;
     show(&plan.notices);
     if dry_run {
         ui::data(&dry_run::render(&plan))?;
         return Ok(0);
     }
-    let outcome = runtime()?.block_on(async {
+    let ended = runtime()?.block_on(async {
         let (launched, notices) = start(plan, Hosting::Binary, Streams::default()).await?;
         show(&notices);
-        let (outcome, notices) = launched.wait().await?;
-        show(&notices);
-        Ok::<_, Failure>(outcome)
+        Ok::<_, Failure>(launched.wait().await?)
     })?;
-    Ok(u8::try_from(outcome.code()).unwrap_or(1))
+    show(&ended.notices);
+    let code = u8::try_from(ended.outcome.code()).unwrap_or(1);
+    if code == 0 && fail_on_denial && !ended.denials.is_empty() {
+        return Ok(ExitKind::Denied.code());
+    }
+    Ok(code)
 }
 
 fn show(notices: &[Notice]) {

@@ -5,6 +5,7 @@ mod pre_tool;
 mod prompt;
 mod turns;
 
+use amplihack_policy::audit::EventType;
 use amplihack_policy::{Decision, RuleId, Verdict};
 
 use crate::continuation;
@@ -37,7 +38,7 @@ pub fn answer(
 /// The answer when nothing could be judged.
 pub(crate) fn refuse(event: HookEvent, why: &str, rule: RuleId, plane: &Plane<'_>) -> Reply {
     let verdict = Verdict::new(Decision::Deny, rule, why, Vec::new());
-    let warning = plane.record("hook_error", Some(event), None, &verdict);
+    let warning = plane.record(EventType::HookError, Some(event), None, &verdict);
     let mut reply = if event.is_guard() {
         // Which dialect is listening is not known, so the answer is the one that every host takes, and the code with it:
         // Copilot's own dialect sees only that.
@@ -73,7 +74,7 @@ fn answer_call(call: &Call, invocation: &Invocation, plane: &Plane<'_>) -> Reply
         HookEvent::ErrorOccurred => {
             let why = call.error.as_deref().unwrap_or("the host does not say what");
             let verdict = Verdict { reason: dialect::one_line(why), ..Verdict::none() };
-            let stderr = plane.record("error_occurred", Some(call.event), Some(call), &verdict);
+            let stderr = plane.record(EventType::AgentError, Some(call.event), Some(call), &verdict);
             Reply { stderr, ..Reply::silence() }
         }
     }

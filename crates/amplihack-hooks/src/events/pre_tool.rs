@@ -1,5 +1,6 @@
 //! Before a tool is used: the one place where a call can be stopped.
 
+use amplihack_policy::audit::EventType;
 use amplihack_policy::{Event, Verdict};
 
 use crate::dialect::{self, Call, Kind, Reply};
@@ -7,7 +8,7 @@ use crate::plane::{Judge, Plane};
 
 pub(super) fn answer(call: &Call, headless: bool, plane: &Plane<'_>) -> Reply {
     let verdict = judge(call, plane.judge);
-    let warning = plane.record("pre_tool_validation", Some(call.event), Some(call), &verdict);
+    let warning = plane.record(EventType::PreToolValidation, Some(call.event), Some(call), &verdict);
     let mut reply = dialect::verdict(&verdict, call.dialect, !headless && attended(plane));
     reply.stderr.push_str(&warning);
     reply

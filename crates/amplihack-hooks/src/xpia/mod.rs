@@ -4,6 +4,7 @@ mod defender;
 
 use std::path::Path;
 
+use amplihack_policy::audit::EventType;
 use amplihack_policy::{Decision, RuleId, Verdict};
 use serde_json::{Map, Value, json};
 
@@ -26,7 +27,7 @@ pub fn answer(payload: Result<Vec<u8>, Bad>, plane: &Plane<'_>) -> Reply {
         Ok(call) => call,
         Err(bad) => {
             let verdict = Verdict::new(Decision::Deny, events::UNREADABLE, bad.to_string(), Vec::new());
-            let stderr = plane.record("hook_error", None, None, &verdict);
+            let stderr = plane.record(EventType::HookError, None, None, &verdict);
             return Reply { stderr, ..refused(&broken(&verdict.reason)) };
         }
     };
@@ -41,7 +42,7 @@ fn judged(call: &Call, command: &str, plane: &Plane<'_>) -> Reply {
     let verdict = events::judge(call, plane.judge);
     let (event_type, foreign, words) = match plane.env.path(DEFEND_PATH) {
         Some(defender) => defend(&defender, command),
-        None => ("pre_tool_validation", Verdict::none(), String::new()),
+        None => (EventType::PreToolValidation, Verdict::none(), String::new()),
     };
     let ours = foreign.decision < verdict.decision;
     let verdict = foreign.join(verdict);
@@ -56,15 +57,15 @@ fn judged(call: &Call, command: &str, plane: &Plane<'_>) -> Reply {
 }
 
 /// What an external defender says: the audit's event, the verdict, and the words of a deny.
-fn defend(program: &Path, command: &str) -> (&'static str, Verdict, String) {
+fn defend(program: &Path, command: &str) -> (EventType, Verdict, String) {
     const RULE: RuleId = RuleId::new("xpia/defender");
     let deny = |event_type, words: String| {
         (event_type, Verdict::new(Decision::Deny, RULE, dialect::one_line(&words), Vec::new()), words)
     };
     match ask(program, command) {
-        Answer::Valid => ("pre_tool_validation", Verdict::none(), String::new()),
+        Answer::Valid => (EventType::PreToolValidation, Verdict::none(), String::new()),
         Answer::Blocked { risk, threats, recommendations } => deny(
-            "pre_tool_validation",
+            EventType::PreToolValidation,
             format!(
                 "{SIGN} XPIA Security Block (Rust): Command blocked — {risk} risk\nThreats: {}\nRecommendations: {}",
                 threats.join(", "),
@@ -72,12 +73,12 @@ fn defend(program: &Path, command: &str) -> (&'static str, Verdict, String) {
             ),
         ),
         Answer::Missing => deny(
-            "rust_unavailable",
+            EventType::RustUnavailable,
             format!(
                 "{SIGN} XPIA Security: Rust defense binary (xpia-defend) not found. All bash commands blocked until binary is installed."
             ),
         ),
-        Answer::Broken(why) => deny("hook_error", broken(&why)),
+        Answer::Broken(why) => deny(EventType::HookError, broken(&why)),
     }
 }
 

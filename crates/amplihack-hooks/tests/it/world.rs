@@ -47,19 +47,27 @@ impl Audit for Remembers {
         if self.fails {
             return Err("no space".to_owned());
         }
-        self.types.borrow_mut().push(entry.event_type.to_owned());
+        self.types
+            .borrow_mut()
+            .push(serde_json::to_value(entry.event_type).unwrap().as_str().unwrap().to_owned());
         Ok(())
     }
 }
 
 pub(crate) fn plane<'a>(audit: &'a Remembers, env: &'a Env, cwd: &'a Path) -> Plane<'a> {
-    Plane { judge: &OneRule, audit, env, cwd, now: SystemTime::now(), started: Instant::now() }
+    Plane { judge: &OneRule, audit, env, cwd, launch: None, now: SystemTime::now(), started: Instant::now() }
 }
 
 /// Answers an event as the binary would, for a registration that names nothing.
 pub(crate) fn answer(event: HookEvent, payload: impl Into<Vec<u8>>, env: &Env, cwd: &Path) -> Reply {
-    let invocation =
-        Invocation { action: Action::Event(event), host: None, headless: false, policy: None, payload: None };
+    let invocation = Invocation {
+        action: Action::Event(event),
+        host: None,
+        headless: false,
+        policy: None,
+        launch: None,
+        payload: None,
+    };
     let payload: Result<Vec<u8>, Bad> = Ok(payload.into());
     events::answer(event, &invocation, payload, &plane(&Remembers::default(), env, cwd))
 }

@@ -33,6 +33,8 @@ pub enum EventType {
     HookError,
     /// An external defender was named and is not there.
     RustUnavailable,
+    /// The agent's host reports an error of its own.
+    AgentError,
     /// A session began.
     SessionStart,
     /// A tool's output or a prompt was scanned.

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use amplihack_hooks::injection::{Injection, injection};
-use amplihack_hooks::registration::Facts;
+use amplihack_hooks::injection::injection;
+use amplihack_hooks::registration::{Facts, Program};
 use amplihack_probe::loopback::{Options, loopback};
 use amplihack_probe::model::{DONE, ModelServer, Reply, Scenario, Script};
 use amplihack_utils::agent_binary::AgentBinary;
@@ -408,16 +408,20 @@ async fn injected(agent: AgentBinary, told: bool) {
     let binary = hooks.path().join("amplihack-hooks");
     std::fs::write(&binary, STAND_IN).unwrap();
     std::fs::set_permissions(&binary, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let facts = Facts { host: None, headless: true, policy: Some("standard") };
-    let Injection { args, env, directory } = injection(agent, &binary, facts).unwrap();
-    assert!(env.is_empty());
+    let facts = Facts { headless: true, policy: Some("standard"), ..Facts::default() };
+    let injection = injection(agent, &Program::binary(&binary), &hooks.path().join("launch"), facts).unwrap();
+    let written = injection.write().unwrap();
+    let flag = if agent == AgentBinary::Codex { "-c" } else { "--plugin-dir" };
+    let bypass = (agent == AgentBinary::Codex).then(|| "--dangerously-bypass-hook-trust".into());
+    let args: Vec<OsString> =
+        injection.values.iter().flat_map(|value| [flag.into(), value.clone()]).chain(bypass).collect();
     let server = ModelServer::start().await.unwrap();
     let calls = ["forbidden", "harmless"].map(|name| format!("touch way-{name}")).to_vec();
     let look = |place: &Path| {
         ["forbidden", "harmless"].map(|name| place.join(format!("way-{name}")).exists()).to_vec()
     };
     let (ran, outcome) = run(agent, &program, &server, ("injected", calls), move |_| args, look).await;
-    drop(directory);
+    drop(written);
     assert_eq!(ran, [false, true], "{}", outcome.report);
     let heard = server.find_text("injected", &reason("forbidden"));
     assert_eq!(heard.iter().any(|said| said.role == "tool"), told, "{}", outcome.report);
@@ -425,8 +429,8 @@ async fn injected(agent: AgentBinary, told: bool) {
     for event in
         ["session-start", "user-prompt-submit", "pre-tool-use", "post-tool-use", "stop", "session-stop"]
     {
-        let line = format!("{event} --host {agent} --headless --policy standard");
-        assert!(seen.lines().any(|seen| seen == line), "{event} is missing:\n{seen}");
+        let line = format!("{event} --host {agent} --headless --policy standard --launch ");
+        assert!(seen.lines().any(|seen| seen.starts_with(&line)), "{event} is missing:\n{seen}");
     }
 }
 

@@ -80,10 +80,6 @@ const AGENT_FLAGS: &[&str] = &[
     "--append-system-prompt-file",
 ];
 
-/// Codex's trust bypass belongs to the hooks that an injection makes, and to nothing else.
-const HOOK_FLAG: &str = "--dangerously-bypass-hook-trust";
-const INJECTION: &str = "crates/amplihack-hooks/src/injection.rs";
-
 #[test]
 fn there_is_one_builder_of_agent_command_lines() {
     let mut breaches = Vec::new();
@@ -99,8 +95,7 @@ fn there_is_one_builder_of_agent_command_lines() {
         source.ships() && !source.is_in("crates/amplihack-agent") && !source.is_in(SCRIPTED_AGENT)
     }) {
         // Flags stand inside of strings, so the whole text is looked at, unit tests and comments left out by hand.
-        let written = AGENT_FLAGS.iter().filter(|flag| source.text.contains(&format!("\"{flag}")));
-        for flag in written.filter(|flag| !(**flag == HOOK_FLAG && source.is_in(INJECTION))) {
+        for flag in AGENT_FLAGS.iter().filter(|flag| source.text.contains(&format!("\"{flag}"))) {
             breaches.push(format!("{} writes {flag}", source.path.display()));
         }
     }

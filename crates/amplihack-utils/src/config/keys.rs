@@ -35,6 +35,8 @@ pub enum Kind {
         /// The greatest allowed.
         max: u32,
     },
+    /// `true` or `false`.
+    Flag,
     /// A program. In files it has to be an absolute path.
     Program,
     /// Absolute paths of directories.
@@ -59,6 +61,8 @@ pub enum Value {
     Word(String),
     /// Of [`Kind::Number`].
     Number(u32),
+    /// Of [`Kind::Flag`].
+    Flag(bool),
     /// Of [`Kind::Program`].
     Program(PathBuf),
     /// Of [`Kind::Directories`].
@@ -91,6 +95,22 @@ pub const KEYS: &[Key] = &[
         variable: Some("AMPLIHACK_STOP_GRACE_SECONDS"),
         reach: Reach::Lower,
         meaning: "How long an ended headless run may take after SIGTERM before SIGKILL follows.",
+    },
+    Key {
+        name: "policy",
+        kind: Kind::Word(&["standard", "strict", "observe"]),
+        default: Some("standard"),
+        variable: Some("AMPLIHACK_POLICY"),
+        reach: Reach::Trusted,
+        meaning: "How the policy is applied: its rules, its rules and a question for every unknown program, or the audit only.",
+    },
+    Key {
+        name: "require_proof",
+        kind: Kind::Flag,
+        default: Some("false"),
+        variable: None,
+        reach: Reach::Trusted,
+        meaning: "Whether a launch is refused where the guard was not proved for the agent at its version.",
     },
     Key {
         name: "agents.<agent>.path",
@@ -144,6 +164,7 @@ impl Kind {
         match self {
             Self::Word(words) => one_of(words, word()?),
             Self::Number { max } => number(word()?.parse().ok()?, max),
+            Self::Flag => word()?.to_ascii_lowercase().parse().ok().map(Value::Flag),
             Self::Program => (!text.is_empty()).then(|| Value::Program(PathBuf::from(text))),
             Self::Directories => None,
         }
@@ -157,6 +178,7 @@ impl Kind {
                 let integer = value.as_integer()?;
                 number(i64::from_str_radix(integer.as_str(), integer.radix()).ok()?, max)
             }
+            Self::Flag => value.as_bool().map(Value::Flag),
             Self::Program => absolute(value).map(Value::Program),
             Self::Directories => value
                 .as_array()?
@@ -172,6 +194,7 @@ impl Kind {
         match self {
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::Number { max } => format!("a whole number from 0 to {max}"),
+            Self::Flag => "true or false".to_owned(),
             Self::Program => "the absolute path of a program".to_owned(),
             Self::Directories => "a list of absolute paths".to_owned(),
         }
@@ -195,6 +218,7 @@ impl fmt::Display for Value {
         match self {
             Self::Word(word) => f.write_str(word),
             Self::Number(number) => write!(f, "{number}"),
+            Self::Flag(flag) => write!(f, "{flag}"),
             Self::Program(path) => write!(f, "{}", path.display()),
             Self::Directories(paths) => {
                 let shown: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();

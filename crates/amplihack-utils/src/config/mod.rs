@@ -245,6 +245,19 @@ impl Config {
         }
     }
 
+    /// `policy`: `standard`, `strict` or `observe`.
+    pub fn policy(&self) -> &str {
+        match self.get("policy") {
+            Some(Setting { value: Value::Word(word), .. }) => word,
+            _ => "standard",
+        }
+    }
+
+    /// `require_proof`: whether a launch needs a guard that was proved.
+    pub fn require_proof(&self) -> bool {
+        matches!(self.get("require_proof"), Some(Setting { value: Value::Flag(true), .. }))
+    }
+
     /// `max_depth`: launches deeper than this are refused.
     pub fn max_depth(&self) -> u32 {
         self.number("max_depth")

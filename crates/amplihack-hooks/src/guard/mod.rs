@@ -1,0 +1,95 @@
+//! The guard itself: the hook plane with the policy, the machine and the audit put in.
+
+mod engine;
+mod ledger;
+mod machine;
+mod policies;
+
+use std::cell::OnceCell;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use amplihack_policy::policy::Mode;
+use amplihack_policy::{Decision, Event, Limits, Policy, RuleId, Verdict};
+use amplihack_utils::env::Env;
+
+pub use engine::{ENGINE_VAR, UnknownEngine, engine};
+pub use ledger::{DENIALS, Ledger, denials};
+pub use machine::Machine;
+pub use policies::{GuardError, POLICY_VAR, mode, policy};
+
+use crate::invocation::Invocation;
+use crate::plane::Judge;
+
+/// The rule of everything that is refused because the policy cannot be loaded.
+pub const NO_POLICY: RuleId = RuleId::new("hook/no-policy");
+
+/// Runs a hook process to its end, as [`crate::process::serve`], with the policy and the audit of this machine.
+pub fn serve(arguments: impl IntoIterator<Item = OsString>, env: &Env) -> u8 {
+    let make = |invocation: &Invocation, env: &Env| -> Result<Box<dyn Judge>, String> {
+        engine(env).map_err(|error| error.to_string())?;
+        Ok(Box::new(Guard::new(env, invocation.policy.as_deref())))
+    };
+    crate::process::serve(arguments, env, &make, &Ledger::new(env))
+}
+
+/// The policy of this machine, loaded for the repository of the first thing that is judged.
+#[derive(Debug)]
+pub struct Guard {
+    env: Env,
+    pinned: Option<String>,
+    machine: Machine,
+    loaded: OnceCell<(PathBuf, Result<Policy, String>)>,
+}
+
+impl Guard {
+    /// A guard with the mode that its registration pins.
+    pub fn new(env: &Env, pinned: Option<&str>) -> Self {
+        let pinned = pinned.map(str::to_owned);
+        Self { env: env.clone(), pinned, machine: Machine::new(env), loaded: OnceCell::new() }
+    }
+
+    /// The policy in force in `cwd`.
+    fn policy(&self, cwd: &Path) -> &Result<Policy, String> {
+        let load = || {
+            let policy = policy(&self.env, cwd, self.pinned.as_deref());
+            (cwd.to_owned(), policy.map_err(|error| error.to_string()))
+        };
+        &self.loaded.get_or_init(load).1
+    }
+}
+
+/// The directory that decides which repository's policy holds.
+fn directory<'e>(event: &Event<'e>) -> &'e Path {
+    match *event {
+        Event::Shell { cwd, .. } | Event::Write { cwd, .. } | Event::Read { cwd, .. } => cwd,
+        _ => Path::new("/"),
+    }
+}
+
+impl Judge for Guard {
+    fn judge(&self, event: &Event<'_>) -> Verdict {
+        match self.policy(directory(event)) {
+            Ok(policy) => policy.judge(event, &self.machine, &Limits::default()),
+            // Text that was only read is never held back.
+            Err(_) if matches!(event, Event::Content { .. }) => Verdict::none(),
+            Err(why) => Verdict::new(Decision::Deny, NO_POLICY, no_policy(why), Vec::new()),
+        }
+    }
+
+    fn notice(&self) -> Option<String> {
+        let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        match self.policy(&cwd) {
+            Ok(policy) if policy.mode() == Mode::Observe => Some(
+                "The policy of this session only observes: nothing is refused, what would have been is in the audit."
+                    .to_owned(),
+            ),
+            Ok(_) => None,
+            Err(why) => Some(no_policy(why)),
+        }
+    }
+}
+
+fn no_policy(why: &str) -> String {
+    format!("the policy cannot be loaded, so nothing is let through: {why}")
+}

@@ -1,0 +1,216 @@
+//! The guard of a launch: decided with the plan, written before the start, asked for its denials at the end.
+
+use std::path::{Path, PathBuf};
+
+use amplihack_agent::{AgentBinary, Capability, Installed, RunMode, Trust};
+use amplihack_hooks::HookError;
+use amplihack_hooks::guard::{engine, policy};
+use amplihack_hooks::injection::{Injection, injection};
+use amplihack_hooks::registration::{Facts, Program};
+use amplihack_utils::config::Config;
+use amplihack_utils::env::Env;
+use amplihack_utils::fs::may_write;
+use amplihack_utils::launcher_context::SessionId;
+
+use crate::error::LaunchError;
+use crate::notice::Notice;
+
+/// The guard of a launch, if one can hold there.
+pub(crate) type Guard = Option<Injection>;
+
+/// What a launch that takes a prompt needs to know for its guard.
+pub(crate) struct Asked<'a> {
+    /// What answers hooks; `None` if the user wants no guard.
+    pub(crate) program: Option<&'a Program>,
+    pub(crate) installed: &'a Installed,
+    pub(crate) mode: RunMode,
+    pub(crate) session: &'a SessionId,
+    pub(crate) cwd: &'a Path,
+}
+
+/// Decides the guard. Nothing is written; the policy's files are read, so that a session never starts without one that holds.
+pub(crate) fn decide(
+    asked: &Asked<'_>,
+    env: &Env,
+    config: &Config,
+    notices: &mut Vec<Notice>,
+) -> Result<Guard, LaunchError> {
+    let agent = asked.installed.agent;
+    let version = || asked.installed.version.clone();
+    let needed = config.require_proof();
+    let Some(program) = asked.program else {
+        if needed {
+            return Err(LaunchError::ProofRequired {
+                agent,
+                version: version(),
+                why: "--no-hooks leaves the guard out",
+            });
+        }
+        notices.push(Notice::Unguarded { agent, why: "--no-hooks: no guard holds this agent".to_owned() });
+        return Ok(None);
+    };
+    engine(env)?;
+    policy(env, asked.cwd, Some(config.policy()))?;
+    let facts = Facts {
+        headless: asked.mode == RunMode::Headless,
+        policy: Some(config.policy()),
+        ..Facts::default()
+    };
+    let guard = match injection(agent, program, &directory(env, asked.session), facts) {
+        Ok(guard) => guard,
+        Err(error @ HookError::NoHooks { .. }) if !needed => {
+            notices.push(Notice::Unguarded { agent, why: error.to_string() });
+            return Ok(None);
+        }
+        Err(HookError::NoHooks { .. }) => {
+            return Err(LaunchError::ProofRequired {
+                agent,
+                version: version(),
+                why: "it has no command hooks",
+            });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let row =
+        asked.installed.can(Capability::Hooks, asked.mode).map_err(amplihack_agent::DeliveryError::from)?;
+    let refuted = asked.installed.proofs.guard == Some(false);
+    if refuted || asked.installed.trust(row) == Trust::UnknownVersion {
+        if needed {
+            let why = if refuted {
+                "a probe on this machine saw it fail"
+            } else {
+                "it was not proved at this version"
+            };
+            return Err(LaunchError::ProofRequired { agent, version: version(), why });
+        }
+        notices.push(Notice::GuardUnproved { agent, version: version(), refuted });
+    }
+    if config.policy() == "observe" {
+        notices.push(Notice::Observing(agent));
+    }
+    Ok(Some(guard))
+}
+
+/// Where the hooks of a launch are written: below amplihack's home, else with the temporary files.
+fn directory(env: &Env, session: &SessionId) -> PathBuf {
+    let sessions = env.amplihack_home().map(|home| home.join("sessions"));
+    match sessions.filter(|sessions| sessions.ancestors().find(|path| path.exists()).is_some_and(may_write)) {
+        Some(sessions) => sessions.join(session.to_string()).join("hooks"),
+        None => {
+            let temporary = env.path("TMPDIR").filter(|path| path.is_absolute());
+            temporary.unwrap_or_else(|| PathBuf::from("/tmp")).join(format!("amplihack-hooks-{session}"))
+        }
+    }
+}
+
+/// What answers the hooks of launches of this process: beside its own program.
+pub fn own_program() -> std::io::Result<Program> {
+    Ok(Program::beside(&std::env::current_exe()?))
+}
+
+/// One line about an agent that no guard holds.
+pub(crate) fn unguarded(agent: AgentBinary, why: &str) -> String {
+    format!("{agent} runs without a guard: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use amplihack_utils::launcher_context::new_session_id;
+    use semver::Version;
+
+    use super::*;
+
+    fn installed(agent: AgentBinary, version: &str) -> Installed {
+        Installed { version: Version::parse(version).ok(), ..Installed::assumed(agent) }
+    }
+
+    fn decided(
+        installed: &Installed,
+        program: Option<&Program>,
+        file: &str,
+    ) -> (Result<Guard, LaunchError>, Vec<Notice>) {
+        let dir = tempfile::tempdir().unwrap();
+        let user = dir.path().join(".config/amplihack");
+        std::fs::create_dir_all(&user).unwrap();
+        std::fs::write(user.join("config.toml"), file).unwrap();
+        let env = Env::empty().with("HOME", dir.path());
+        let config = Config::load_with(Path::new("/nonexistent"), &env, dir.path(), &[]).unwrap();
+        let session = new_session_id().unwrap();
+        let asked = Asked { program, installed, mode: RunMode::Headless, session: &session, cwd: dir.path() };
+        let mut notices = Vec::new();
+        (decide(&asked, &env, &config, &mut notices), notices)
+    }
+
+    #[test]
+    fn a_guard_is_described_with_the_pinned_mode_and_below_the_sessions_directory() {
+        let program = Program::binary("/opt/amplihack-hooks");
+        let (guard, notices) = decided(&installed(AgentBinary::Codex, "0.171.0"), Some(&program), "");
+        let guard = guard.unwrap().unwrap();
+        assert!(notices.is_empty(), "{notices:?}");
+        assert!(guard.directory.ends_with("hooks") && !guard.directory.exists());
+        let values: Vec<_> = guard.values.iter().map(|value| value.to_string_lossy()).collect();
+        assert!(
+            values.iter().all(|value| value.contains("--host codex --headless --policy standard --launch"))
+        );
+    }
+
+    #[test]
+    fn what_was_not_proved_is_said_and_refused_where_proof_is_required() {
+        let program = Program::binary("/opt/amplihack-hooks");
+        let old = installed(AgentBinary::Claude, "1.0.0");
+        let (guard, notices) = decided(&old, Some(&program), "");
+        assert!(guard.unwrap().is_some());
+        assert!(matches!(notices[..], [Notice::GuardUnproved { refuted: false, .. }]), "{notices:?}");
+        let proved = installed(AgentBinary::Claude, "2.1.332");
+        let amplifier = installed(AgentBinary::Amplifier, "1.0.0");
+        for (agent, program, refused) in [
+            (&old, Some(&program), true),
+            (&proved, Some(&program), false),
+            (&proved, None, true),
+            (&amplifier, Some(&program), true),
+        ] {
+            let (guard, _) = decided(agent, program, "require_proof = true\n");
+            assert_eq!(matches!(guard, Err(LaunchError::ProofRequired { .. })), refused, "{guard:?}");
+        }
+        let mut refuted = proved;
+        refuted.proofs.guard = Some(false);
+        let (guard, notices) = decided(&refuted, Some(&program), "");
+        assert!(guard.is_ok() && matches!(notices[..], [Notice::GuardUnproved { refuted: true, .. }]));
+    }
+
+    #[test]
+    fn an_agent_without_hooks_and_a_launch_without_a_guard_say_so_in_one_line() {
+        let program = Program::binary("/opt/amplihack-hooks");
+        for (agent, program) in [
+            (AgentBinary::Amplifier, Some(&program)),
+            (AgentBinary::Amp, Some(&program)),
+            (AgentBinary::Claude, None),
+        ] {
+            let (guard, notices) = decided(&installed(agent, "1.0.0"), program, "");
+            assert!(guard.unwrap().is_none());
+            assert!(matches!(notices[..], [Notice::Unguarded { .. }]), "{notices:?}");
+        }
+    }
+
+    #[test]
+    fn a_policy_that_cannot_be_read_starts_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let user = dir.path().join(".config/amplihack");
+        std::fs::create_dir_all(&user).unwrap();
+        std::fs::write(user.join("policy.toml"), "[[rule]\n").unwrap();
+        let env = Env::empty().with("HOME", dir.path());
+        let config = Config::load_with(Path::new("/nonexistent"), &env, dir.path(), &[]).unwrap();
+        let (session, program) = (new_session_id().unwrap(), Program::binary("/b"));
+        let installed = installed(AgentBinary::Claude, "2.1.332");
+        let asked = Asked {
+            program: Some(&program),
+            installed: &installed,
+            mode: RunMode::Headless,
+            session: &session,
+            cwd: dir.path(),
+        };
+        let error = decide(&asked, &env, &config, &mut Vec::new()).unwrap_err();
+        assert!(matches!(error, LaunchError::Policy(_)), "{error}");
+        assert!(error.to_string().contains("policy.toml"), "{error}");
+    }
+}
