@@ -15,6 +15,8 @@ mod invocation;
 pub mod plane;
 pub mod process;
 pub mod registration;
+pub mod settings;
+pub mod staging;
 pub mod xpia;
 
 pub use error::HookError;

@@ -4,7 +4,9 @@ mod completions;
 mod config;
 mod demo;
 mod doctor;
+mod install;
 mod launch;
+mod uninstall;
 mod which;
 
 use amplihack_agent::AgentBinary;
@@ -25,6 +27,8 @@ pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
         Command::Which(args) => which::run(&args, env),
         Command::Doctor(args) => doctor::run(&args, env),
         Command::Demo(args) => demo::run(&args, env),
+        Command::Install(args) => install::run(&args, env),
+        Command::Uninstall(args) => uninstall::run(&args, env),
         Command::Config(command) => config::run(command, env),
         Command::Completions(args) => completions::run(&args),
     }

@@ -72,8 +72,7 @@ fn is_in(text: &str, hooks: &[Hook]) -> Result<bool, EditError> {
 
 pub(super) fn apply(current: Option<&str>, host: AgentBinary, hooks: &[Hook]) -> Result<String, EditError> {
     let text = current.unwrap_or_default();
-    let hooks: Vec<Hook> =
-        hooks.iter().filter(|hook| hook.event.claude_name().is_some()).cloned().collect();
+    let hooks: Vec<Hook> = hooks.iter().filter(|hook| hook.event.claude_name().is_some()).cloned().collect();
     if !is_in(text, &hooks)? {
         let text = put(text, &hooks)?;
         // Codex reads none of the hooks of a file that is not plain JSON; repeated keys hide what was put in.

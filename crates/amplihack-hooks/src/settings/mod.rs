@@ -18,8 +18,8 @@ pub use command::Registered;
 pub use hooks::{Found, found};
 pub use trust::{TrustState, entries as trust_entries, state as trust_state};
 
-use amplihack_utils::agent_binary::AgentBinary;
 use crate::registration::Hook;
+use amplihack_utils::agent_binary::AgentBinary;
 
 /// Why a file is left alone. Fits "FILE ERROR".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -56,8 +56,16 @@ fn what_an_older_installation_left_is_replaced() {
 fn what_cannot_be_read_for_sure_is_refused_with_its_line() {
     let edit = ours(AgentBinary::Claude, "/b/amplihack-hooks");
     let refused = |text: &str| edit.apply(Some(text)).unwrap_err().to_string();
-    let all = ["{\n\n", "{\n  \"a\": }", "[]", "{\"hooks\": []}", "{\"hooks\": {\"Stop\": {}}}",
-        "{'hooks': {}}", "{\"hooks\": {}, \"hooks\": {}}", "{} {}"]
+    let all = [
+        "{\n\n",
+        "{\n  \"a\": }",
+        "[]",
+        "{\"hooks\": []}",
+        "{\"hooks\": {\"Stop\": {}}}",
+        "{'hooks': {}}",
+        "{\"hooks\": {}, \"hooks\": {}}",
+        "{} {}",
+    ]
     .map(refused);
     insta::assert_snapshot!("refused", all.join("\n"));
     let codex = ours(AgentBinary::Codex, "/b/amplihack-hooks");
@@ -66,7 +74,8 @@ fn what_cannot_be_read_for_sure_is_refused_with_its_line() {
 
 #[test]
 fn trust_is_added_beside_theirs_and_taken_back_by_its_hash() {
-    let config = "# mine\nmodel = \"x\" # why\n\n[hooks.state.\"/t:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n";
+    let config =
+        "# mine\nmodel = \"x\" # why\n\n[hooks.state.\"/t:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n";
     let Edit::Hooks { hooks, .. } = ours(AgentBinary::Codex, "/b/amplihack-hooks") else { unreachable!() };
     let text = hooks::apply(None, AgentBinary::Codex, &hooks).unwrap();
     let entries = trust_entries(Path::new("/h/.codex/hooks.json"), &text).unwrap();
@@ -121,7 +130,8 @@ fn a_block_and_a_plugin_come_and_go() {
     }
     let entry = serde_json::json!({"name": "amplihack", "marketplace": "local", "installed_at": "now"});
     let edit = Edit::Plugin { entry };
-    let text = "// head\n{\"installed_plugins\": [{\"name\": \"theirs\", \"source\": {\"a\": 1}}], \"x\": 1}\n";
+    let text =
+        "// head\n{\"installed_plugins\": [{\"name\": \"theirs\", \"source\": {\"a\": 1}}], \"x\": 1}\n";
     let changed = edit.apply(Some(text)).unwrap();
     assert!(changed.starts_with("// head") && changed.contains("theirs"));
     assert_eq!(edit.apply(Some(&changed)).unwrap(), changed);
@@ -131,7 +141,9 @@ fn a_block_and_a_plugin_come_and_go() {
 /// A value as users' settings have them, written with comments, commas at the end and any blanks.
 fn value_text(depth: u32) -> BoxedStrategy<String> {
     let leaf = prop_oneof![
-        Just("null".to_owned()), Just("true".to_owned()), any::<i32>().prop_map(|n| n.to_string()),
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        any::<i32>().prop_map(|n| n.to_string()),
         "[a-z \\\\\"é]{0,8}".prop_map(|s| Value::from(s).to_string()),
     ];
     let gap = prop_oneof![Just(""), Just(" "), Just("\n  "), Just(" // c\n"), Just("/* c */")];
@@ -156,7 +168,12 @@ fn settings() -> impl Strategy<Value = String> {
         Just("\"hooks\": {\"Stop\": [{\"hooks\": [{\"type\":\"command\",\"command\":\"theirs\"}]}]},".to_owned()),
         Just("\"hooks\": { // c\n \"PreToolUse\": [ {\"matcher\":\"Bash\",\"hooks\":[{\"command\":\"a\"},{\"command\":\"b\"}]}, ] },".to_owned()),
     ];
-    (hooks, value_text(3), prop_oneof![Just(""), Just("// head\n"), Just("\n")], prop_oneof![Just(""), Just("\n")])
+    (
+        hooks,
+        value_text(3),
+        prop_oneof![Just(""), Just("// head\n"), Just("\n")],
+        prop_oneof![Just(""), Just("\n")],
+    )
         .prop_map(|(hooks, value, head, tail)| format!("{head}{{{hooks} \"other\": {value}}}{tail}"))
 }
 

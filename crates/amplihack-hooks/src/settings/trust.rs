@@ -115,8 +115,7 @@ pub fn state(config: &str, key: &str, hash: &str) -> Result<TrustState, EditErro
 
 pub(super) fn apply(current: Option<&str>, entries: &[(String, String)]) -> Result<String, EditError> {
     let text = current.unwrap_or_default();
-    let trusted =
-        |(key, hash): &(String, String)| Ok(state(text, key, hash)? == TrustState::Trusted);
+    let trusted = |(key, hash): &(String, String)| Ok(state(text, key, hash)? == TrustState::Trusted);
     if entries.iter().map(trusted).collect::<Result<Vec<bool>, EditError>>()?.into_iter().all(|yes| yes) {
         return Ok(text.to_owned());
     }
