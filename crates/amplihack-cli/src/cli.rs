@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use amplihack_agent::{AgentBinary, Permissions};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::audit::AuditCommand;
+use crate::commands::policy::PolicyCommand;
 use crate::ui::Format;
 
 /// A control plane for coding-agent CLIs.
@@ -51,6 +53,12 @@ pub(crate) enum Command {
     /// Show or change the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Ask the policy, show it, prove it, or grant a call that it stopped
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Look at the record of what was asked and answered, or check that it is whole
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }
@@ -243,6 +251,8 @@ impl Cli {
             Command::Install(args) => args.json,
             Command::Uninstall(args) => args.json,
             Command::Config(ConfigCommand::Show { json, .. }) => *json,
+            Command::Policy(command) => command.json(),
+            Command::Audit(command) => command.json(),
             _ => false,
         };
         if json { Format::Json } else { Format::Text }

@@ -35,6 +35,11 @@ impl Failure {
         Self { kind: "usage", message: message.into(), hint: Some(hint.into()), exit: ExitKind::Usage }
     }
 
+    /// Something that only somebody else may do.
+    pub(crate) fn denied(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind: "denied", message: message.into(), hint: Some(hint.into()), exit: ExitKind::Denied }
+    }
+
     /// Input that cannot be read.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self { kind: "input", message: message.into(), hint: None, exit: ExitKind::Failed }

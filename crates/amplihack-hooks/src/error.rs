@@ -30,6 +30,14 @@ pub enum HookError {
         /// What stands in for them.
         instead: &'static str,
     },
+    /// The agent has no permission language.
+    #[error(
+        "{binary} has no permission rules that a policy could be put into; use claude, codex, copilot or amp"
+    )]
+    NoPermissions {
+        /// The agent.
+        binary: AgentBinary,
+    },
     /// The hook binary is not a program that can be registered.
     #[error("the hook binary {} cannot be registered: {why}; reinstall amplihack", path.display())]
     BadBinary {
@@ -56,6 +64,7 @@ impl Explain for HookError {
         match self {
             Self::MissingHookForBinary { .. } => "missing_hook_for_binary",
             Self::NoHooks { .. } => "no_hooks",
+            Self::NoPermissions { .. } => "no_permissions",
             Self::BadBinary { .. } => "bad_hook_binary",
             Self::Io { .. } => "hook_injection_io",
         }

@@ -113,12 +113,17 @@ pub fn judge_url(url: &str, lists: &Lists) -> Verdict {
     Verdict::none()
 }
 
+/// Whether `url` goes to where clouds hand out a machine's credentials.
+pub(crate) fn is_metadata(url: &str) -> bool {
+    take_apart(url).is_some_and(|address| address.host.is_metadata())
+}
+
 /// The host that `url` really goes to: lower case, without port, addresses in their usual form.
 pub fn host_of(url: &str) -> Option<String> {
     take_apart(url).map(|address| address.host.text())
 }
 
-fn listed(host: &str, domains: &[String]) -> bool {
+pub(crate) fn listed(host: &str, domains: &[String]) -> bool {
     domains.iter().any(|domain| below(host, domain))
 }
 

@@ -13,7 +13,9 @@ pub mod rules;
 pub mod secrets;
 pub mod shell;
 pub mod user;
+pub mod xpia;
 
 pub use decision::{Decision, RuleId, Span, Verdict};
 pub use event::{Event, Origin, World};
-pub use policy::{Limits, Policy};
+pub use policy::{Limits, Mode, Policy};
+pub use xpia::XpiaSettings;

@@ -215,6 +215,42 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "An external xpia-defend that the XPIA hook asks as well; an absolute path.",
     },
     Variable {
+        name: "XPIA_ENABLED",
+        role: Role::Read,
+        default: "true",
+        meaning: "With false, foreign text and web addresses are only observed; in a hook's process it has no effect.",
+    },
+    Variable {
+        name: "XPIA_SECURITY_LEVEL",
+        role: Role::Read,
+        default: "medium",
+        meaning: "How sure a finding in foreign text must be: low, medium, high or strict; a hook's process never goes below medium.",
+    },
+    Variable {
+        name: "XPIA_BLOCK_HIGH_RISK",
+        role: Role::Read,
+        default: "false",
+        meaning: "With true, what would be asked about foreign text and web addresses is denied.",
+    },
+    Variable {
+        name: "XPIA_LOG_FILE",
+        role: Role::Read,
+        default: "unset",
+        meaning: "An absolute path at which the audit is written a second time.",
+    },
+    Variable {
+        name: "XPIA_WHITELIST_DOMAINS",
+        role: Role::Read,
+        default: "none",
+        meaning: "Domains, with commas between, that may be fetched; at the level strict every other one asks.",
+    },
+    Variable {
+        name: "XPIA_BLACKLIST_DOMAINS",
+        role: Role::Read,
+        default: "none",
+        meaning: "Domains, with commas between, that are never fetched.",
+    },
+    Variable {
         name: "AMPLIHACK_LOG",
         role: Role::Read,
         default: "warn",

@@ -1,11 +1,13 @@
 //! One file a verb: parse, call, render.
 
+pub(crate) mod audit;
 mod completions;
 mod config;
 mod demo;
 mod doctor;
 mod install;
 mod launch;
+pub(crate) mod policy;
 mod uninstall;
 mod which;
 
@@ -30,6 +32,8 @@ pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
         Command::Install(args) => install::run(&args, env),
         Command::Uninstall(args) => uninstall::run(&args, env),
         Command::Config(command) => config::run(command, env),
+        Command::Policy(command) => policy::run(command, env),
+        Command::Audit(command) => audit::run(command, env),
         Command::Completions(args) => completions::run(&args),
     }
 }

@@ -6,6 +6,7 @@
     reason = "a test fails by panic; helpers outside of #[test] functions too"
 )]
 
+mod audit;
 mod bad_input;
 mod bad_places;
 mod completions;
@@ -22,6 +23,8 @@ mod input;
 mod launch;
 mod nested;
 mod overhead;
+mod policy;
+mod policy_once;
 mod prove;
 mod read_only;
 mod real_agents;
@@ -34,3 +37,4 @@ mod real_terminal;
 mod routing;
 mod scene;
 mod world;
+mod xpia_defend;

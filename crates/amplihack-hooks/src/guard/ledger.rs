@@ -10,6 +10,7 @@ use amplihack_policy::audit::{self, Data, EventType};
 use amplihack_utils::env::Env;
 
 use crate::event::HookEvent;
+use crate::once::Pending;
 use crate::plane::{Audit, Entry};
 
 /// The file of a launch's directory that has a line for every denied call: the rule behind it.
@@ -28,6 +29,22 @@ impl Ledger {
     /// The audit of a process with the environment `env`: `XPIA_LOG_FILE`, else below `~/.claude/logs/xpia`.
     pub fn new(env: &Env) -> Self {
         Self { env: env.clone() }
+    }
+
+    /// Writes down that a person let a stopped call through once.
+    ///
+    /// # Errors
+    /// The audit cannot be written.
+    pub fn granted(&self, pending: &Pending) -> Result<(), String> {
+        let now = jiff::ZonedDateTime::now().datetime();
+        let data = Data { command: Some(pending.command.clone()), ..Data::default() };
+        let entry = audit::Entry {
+            data,
+            rule: Some(format!("once/{}", pending.id)),
+            cwd: Some(pending.cwd.to_string_lossy().into_owned()),
+            ..audit::Entry::new(now, EventType::PolicyChange, Decision::Allow)
+        };
+        self.open(now)?.append(&entry).map_err(|error| error.to_string())
     }
 
     fn open(&self, now: jiff::civil::DateTime) -> Result<audit::Audit, String> {

@@ -8,6 +8,7 @@
 mod aggregate;
 mod binary;
 mod continuation;
+mod export;
 mod payloads;
 mod prompts;
 mod schemas;

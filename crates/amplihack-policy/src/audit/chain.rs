@@ -56,12 +56,17 @@ pub struct Report {
 
 /// Reads all logs in `dir`, oldest first, and follows the chain until it breaks.
 pub fn verify(dir: &Path) -> Result<Report, AuditError> {
+    verify_files(&logs(dir)?)
+}
+
+/// Reads these logs, in this order, and follows the chain through them until it breaks.
+pub fn verify_files(files: &[PathBuf]) -> Result<Report, AuditError> {
     let mut report = Report::default();
     // What the next line may be linked to: the line before, and those that lines without a link stand behind.
     let mut before: Vec<String> = Vec::new();
-    for path in logs(dir)? {
+    for path in files {
         let io = |source| AuditError::Io { path: path.clone(), source };
-        let mut reader = BufReader::new(std::fs::File::open(&path).map_err(io)?);
+        let mut reader = BufReader::new(std::fs::File::open(path).map_err(io)?);
         report.files += 1;
         let mut number = 0;
         loop {
@@ -73,7 +78,7 @@ pub fn verify(dir: &Path) -> Result<Report, AuditError> {
             report.lines += 1;
             line.pop_if(|last| *last == b'\n');
             if let Err(why) = follow(&line, &mut before, &mut report) {
-                report.broken = Some(Break { file: path, line: number, why });
+                report.broken = Some(Break { file: path.clone(), line: number, why });
                 return Ok(report);
             }
         }

@@ -15,7 +15,7 @@ use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 
 use crate::decision::Decision;
-pub use chain::{Break, Report, verify};
+pub use chain::{Break, Report, verify, verify_files};
 pub use read::{Filter, Shown, show};
 pub use write::Audit;
 

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::event::{Event, World};
+use crate::event::{Event, Origin, World};
+use crate::fetch::Lists;
+use crate::xpia::{Level, XpiaSettings};
 
 /// What an example is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +17,8 @@ pub enum ExampleKind {
     Read,
     /// An address that is fetched.
     Fetch,
+    /// What a tool printed.
+    Output,
 }
 
 /// One example. It is judged in [`ExampleWorld::CWD`], on the branch `feature/x` unless it says otherwise.
@@ -28,10 +32,12 @@ pub struct Example {
     pub branch: &'static str,
     /// Whether there are uncommitted changes.
     pub dirty: bool,
+    /// Whether the strictest level of `XPIA_SECURITY_LEVEL` holds.
+    pub strict: bool,
 }
 
 const fn example(kind: ExampleKind, text: &'static str) -> Example {
-    Example { kind, text, branch: "feature/x", dirty: false }
+    Example { kind, text, branch: "feature/x", dirty: false, strict: false }
 }
 
 pub(crate) const fn sh(text: &'static str) -> Example {
@@ -50,6 +56,10 @@ pub(crate) const fn fetch(text: &'static str) -> Example {
     example(ExampleKind::Fetch, text)
 }
 
+pub(crate) const fn output(text: &'static str) -> Example {
+    example(ExampleKind::Output, text)
+}
+
 impl Example {
     pub(crate) const fn on(mut self, branch: &'static str) -> Self {
         self.branch = branch;
@@ -59,6 +69,20 @@ impl Example {
     pub(crate) const fn dirty(mut self) -> Self {
         self.dirty = true;
         self
+    }
+
+    pub(crate) const fn strictest(mut self) -> Self {
+        self.strict = true;
+        self
+    }
+
+    /// What the user's variables say: `denied.example` is denied, `allowed.example` allowed.
+    pub fn settings(&self) -> XpiaSettings {
+        XpiaSettings {
+            level: if self.strict { Level::Strict } else { Level::default() },
+            lists: Lists::from_text("denied.example", "allowed.example"),
+            ..XpiaSettings::default()
+        }
     }
 
     /// The world that it is judged in.
@@ -74,6 +98,7 @@ impl Example {
             ExampleKind::Write => f(&Event::Write { path: Path::new(self.text), cwd }),
             ExampleKind::Read => f(&Event::Read { path: Path::new(self.text), cwd }),
             ExampleKind::Fetch => f(&Event::Fetch { url: self.text }),
+            ExampleKind::Output => f(&Event::Content { text: self.text, origin: Origin::ToolOutput }),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Credentials: who reads them, and what is sent to other machines.
 
-use super::example::{fetch, read, sh};
+use super::example::{read, sh};
 use super::target::Target;
 use super::{Call, Ctx, Hit, Kind, Pack, Rule, Script, Subject, changes, credential, net};
 use crate::decision::{Decision, RuleId};
+use crate::fetch::is_metadata;
 
 pub(super) static RULES: &[Rule] = &[
     Rule {
@@ -124,13 +125,10 @@ pub(super) static RULES: &[Rule] = &[
         matches: &[
             sh("curl http://169.254.169.254/latest/meta-data/"),
             sh("wget -qO- http://metadata.google.internal/computeMetadata/v1/"),
-            fetch("http://169.254.169.254/latest/"),
+            sh("curl http://0xA9FEA9FE/"),
+            sh("nc 169.254.169.254 80"),
         ],
-        not_matches: &[
-            sh("curl https://example.com/169.254.169.254"),
-            sh("echo 169.254.169.254"),
-            fetch("https://example.com"),
-        ],
+        not_matches: &[sh("curl https://example.com/169.254.169.254"), sh("echo 169.254.169.254")],
         check: metadata,
     },
 ];
@@ -279,34 +277,9 @@ fn variable_sent(ctx: &Ctx<'_>) -> Option<Hit> {
         .map(|hit| hit.at(words[at].span))
 }
 
-/// Addresses at which a cloud machine gets its credentials.
-const METADATA: [&str; 7] = [
-    "169.254.169.254",
-    "metadata.google.internal",
-    "metadata",
-    "169.254.170.2",
-    "100.100.100.200",
-    "fd00:ec2::254",
-    "168.63.129.16",
-];
-
 fn metadata(ctx: &Ctx<'_>) -> Option<Hit> {
-    let listed =
-        |url: &str| net::host(url).is_some_and(|host| METADATA.contains(&host.as_str()) || decimal(&host));
-    let hit = || ctx.deny("would fetch the machine's own cloud credentials; no task needs them");
-    match ctx.subject {
-        Subject::Fetch(url) => listed(url).then(hit)?,
-        Subject::Call(call) if net::fetches(ctx.script, call) => {
-            let arg = call.args.iter().find(|arg| {
-                listed(arg.text()) || METADATA[0] == arg.text().split(['/', ':']).next().unwrap_or_default()
-            })?;
-            hit().map(|hit| hit.at(arg.span))
-        }
-        _ => None,
-    }
-}
-
-/// 169.254.169.254 as one number.
-fn decimal(host: &str) -> bool {
-    matches!(host, "2852039166" | "0xa9fea9fe")
+    let call = ctx.call().filter(|call| net::fetches(ctx.script, call))?;
+    let arg = call.operands().find(|arg| is_metadata(arg.text()))?;
+    ctx.deny("would fetch the machine's own cloud credentials; no task needs them")
+        .map(|hit| hit.at(arg.span))
 }

@@ -8,6 +8,7 @@ mod credential;
 mod destruction;
 mod example;
 mod exfiltration;
+mod fetch;
 mod git;
 mod git_history;
 mod guard_disabling;
@@ -25,6 +26,7 @@ mod target;
 use std::fmt;
 
 use crate::decision::{Decision, RuleId, Span};
+use crate::event::Origin;
 
 pub(crate) use call::{Arg, Call};
 pub(crate) use change::{Change, Kind, changes};
@@ -52,7 +54,9 @@ pub enum Pack {
     GuardDisabling,
     /// Loss of git history and uncommitted work.
     GitHistory,
-    /// Phrases that try to override instructions.
+    /// Web addresses.
+    Fetch,
+    /// Words that try to override instructions.
     Content,
 }
 
@@ -67,6 +71,7 @@ impl Pack {
             Self::Privilege => "privilege",
             Self::GuardDisabling => "guard_disabling",
             Self::GitHistory => "git_history",
+            Self::Fetch => "fetch",
             Self::Content => "content",
         }
     }
@@ -106,6 +111,8 @@ pub(crate) enum Subject<'s, 'a> {
     Read(&'s Target),
     /// An address to be fetched.
     Fetch(&'s str),
+    /// Text that somebody else may have written.
+    Content(&'s str, Origin),
 }
 
 /// A subject with everything around it.
@@ -177,15 +184,11 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         exfiltration::RULES,
         privilege::RULES,
         git_history::RULES,
+        fetch::RULES,
         content::RULES,
     ]
     .into_iter()
     .flatten()
-}
-
-/// A phrase that overrides instructions, as the rules find it by themselves.
-pub(crate) fn override_phrase(text: &str) -> Option<Span> {
-    content::find(text)
 }
 
 #[cfg(test)]
@@ -212,11 +215,11 @@ mod tests {
 
     #[test]
     fn examples_match_as_they_say() {
-        let policy = Policy::standard();
         let mut wrong = Vec::new();
         for rule in all() {
             for (examples, expected) in [(rule.matches, true), (rule.not_matches, false)] {
                 for example in examples {
+                    let policy = Policy::standard().with_xpia(example.settings());
                     let explained = example
                         .with_event(|event| policy.explain(event, &example.world(), &Limits::default()));
                     let hit = explained.hits.iter().find(|hit| hit.rule.as_ref() == Some(&rule.id));

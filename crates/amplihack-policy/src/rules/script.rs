@@ -10,14 +10,15 @@ use super::target::{Target, names};
 use crate::decision::Span;
 use crate::event::World;
 use crate::shell::{Command, Fed, Parsed, Piece, Word};
+use crate::xpia::XpiaSettings;
 
 /// What the rules have to be told about the user's wishes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     /// Branches that nobody commits to, globs allowed.
     pub(crate) protected: Vec<String>,
-    /// Finds a phrase that overrides instructions.
-    pub(crate) phrase: fn(&str) -> Option<Span>,
+    /// What the `XPIA_*` variables say.
+    pub(crate) xpia: XpiaSettings,
 }
 
 /// Values of one variable that are looked at.

@@ -78,6 +78,25 @@ pub struct Ignored {
     pub why: &'static str,
 }
 
+/// A rule of a policy file, as the file states it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stated<'a> {
+    /// Its name.
+    pub id: &'a RuleId,
+    /// What it decides.
+    pub decision: Decision,
+    /// Programs; one of them.
+    pub programs: &'a [String],
+    /// Arguments; all of them, in this order.
+    pub args: &'a [String],
+    /// Paths; one of them.
+    pub paths: &'a [String],
+    /// Hosts; one of them.
+    pub hosts: &'a [String],
+    /// Why; may be empty.
+    pub reason: &'a str,
+}
+
 /// All layers together.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
@@ -132,7 +151,7 @@ pub(crate) fn load(layers: &[Layer]) -> Result<Loaded, PolicyError> {
 
 /// Holds a rule to its examples.
 fn prove(layer: &Layer, rule: &UserRule, examples: &Examples) -> Result<(), PolicyError> {
-    let settings = Settings { protected: Vec::new(), phrase: |_| None };
+    let settings = Settings::default();
     for (example, expected, line, column) in &examples.all {
         let parsed = shell::commands(example.as_bytes(), &crate::policy::Limits::default());
         let world = ExampleWorld::default();
@@ -155,6 +174,19 @@ fn prove(layer: &Layer, rule: &UserRule, examples: &Examples) -> Result<(), Poli
 }
 
 impl Loaded {
+    /// The rules as the files state them.
+    pub(crate) fn stated(&self) -> impl Iterator<Item = Stated<'_>> {
+        self.rules.iter().map(|rule| Stated {
+            id: &rule.id,
+            decision: rule.decision,
+            programs: &rule.programs,
+            args: &rule.args,
+            paths: &rule.paths,
+            hosts: &rule.hosts,
+            reason: &rule.reason,
+        })
+    }
+
     /// What the user's rules say about a command, a file or an address; an allow comes first, since it lifts asks of built-in
     /// rules, not of the user's.
     pub(crate) fn verdicts(&self, ctx: &Ctx<'_>) -> Vec<Verdict> {

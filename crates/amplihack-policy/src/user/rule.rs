@@ -37,6 +37,7 @@ impl UserRule {
             Subject::Call(call) => self.matches_call(ctx, call),
             Subject::Write(Change { target, .. }) => self.is_file(target, ctx),
             Subject::Read(target) => self.is_file(target, ctx),
+            Subject::Content(..) => false,
             Subject::Fetch(url) => self.is_bare() && self.paths.is_empty() && self.reaches(url),
         }
     }

@@ -93,8 +93,13 @@ fn only_the_user_may_loosen() {
 #[test]
 fn branches_are_replaced_by_the_user_and_added_by_a_repository() {
     let commit = |policy: &Policy, branch: &'static str| {
-        let example =
-            rules::Example { kind: rules::ExampleKind::Shell, text: "git commit -m x", branch, dirty: false };
+        let example = rules::Example {
+            kind: rules::ExampleKind::Shell,
+            text: "git commit -m x",
+            branch,
+            dirty: false,
+            strict: false,
+        };
         example.with_event(|event| policy.judge(event, &example.world(), &Limits::default()).decision)
     };
     let own = user("protected_branches = ['release/*']");

@@ -1,211 +1,17 @@
-//! The policy: packs of rules, the user's own rules, a mode; one function that judges.
+//! From one subject to a verdict: scripts command by command, files, addresses and text by themselves.
 
 use std::path::Path;
-use std::time::Duration;
 
+use super::explanation::{Explanation, explained};
+use super::{Limits, Mode, Policy, UNDECIDED, UNKNOWN_PROGRAM};
 use crate::decision::{Decision, RuleId, Span, Verdict};
-use crate::event::{Event, World};
-use crate::rules::{self, Arg, Call, Change, Ctx, Kind, Script, Settings, Subject, Target};
+use crate::event::World;
+use crate::rules::{self, Arg, Call, Change, Ctx, Script, Subject, Target};
 use crate::shell::{self, Parsed};
-use crate::user::{self, Layer, Loaded, PolicyError};
-
-/// How far judging may go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Time for reading one script.
-    pub deadline: Duration,
-    /// Bytes of one script.
-    pub bytes: usize,
-    /// Nesting of brackets, substitutions and wrappers.
-    pub depth: usize,
-    /// Commands found in one script, those in wrappers included.
-    pub commands: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { deadline: Duration::from_millis(50), bytes: 1 << 20, depth: 100, commands: 10_000 }
-    }
-}
-
-/// How strictly the policy is applied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub enum Mode {
-    /// The rules.
-    #[default]
-    Standard,
-    /// The rules, and programs that nobody knows ask.
-    Strict,
-    /// Nothing is decided; what would have been is in [`Verdict::would_be`].
-    Observe,
-}
-
-impl std::str::FromStr for Mode {
-    type Err = UnknownMode;
-
-    fn from_str(text: &str) -> Result<Self, UnknownMode> {
-        match text {
-            "standard" => Ok(Self::Standard),
-            "strict" => Ok(Self::Strict),
-            "observe" => Ok(Self::Observe),
-            _ => Err(UnknownMode),
-        }
-    }
-}
-
-/// A word that names no mode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the policy's mode must be standard, strict or observe")]
-pub struct UnknownMode;
-
-/// What could not be decided.
-pub const UNDECIDED: RuleId = RuleId::new("shell/undecided");
-/// A program that nobody knows, in the strict mode.
-pub const UNKNOWN_PROGRAM: RuleId = RuleId::new("strict/unknown-program");
-
-/// Scripts inside scripts that are followed here: git's aliases and hooks of its configuration.
-const NESTING: usize = 4;
-
-/// The rules in force.
-#[derive(Debug)]
-pub struct Policy {
-    mode: Mode,
-    settings: Settings,
-    user: Loaded,
-}
-
-/// How a verdict came about.
-#[derive(Debug)]
-pub struct Explanation {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Every command that was judged.
-    pub commands: Vec<ExplainedCommand>,
-    /// Every rule that said something, those that an `allow` lifted too.
-    pub hits: Vec<Verdict>,
-    /// What could not be understood.
-    pub undecided: Vec<String>,
-}
-
-/// One command of an explanation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExplainedCommand {
-    /// Its words; what is not known is `…`.
-    pub words: Vec<String>,
-    /// Wrappers around it, outermost first.
-    pub via: Vec<String>,
-    /// Where it runs, if that is known.
-    pub dir: Option<String>,
-    /// Where it stands.
-    pub span: Span,
-}
 
 impl Policy {
-    /// The built-in rules.
-    pub fn standard() -> Self {
-        let protected = vec!["main".to_owned(), "master".to_owned()];
-        Self {
-            mode: Mode::Standard,
-            settings: Settings { protected, phrase: rules::override_phrase },
-            user: Loaded::default(),
-        }
-    }
-
-    /// The built-in rules and those of files, the weakest layer first.
-    ///
-    /// # Errors
-    /// A file that is not TOML, has a key that is none, a value that it cannot have, or an example that its rule contradicts.
-    pub fn load(layers: &[Layer]) -> Result<Self, PolicyError> {
-        let mut policy = Self::standard();
-        policy.user = user::load(layers)?;
-        if let Some(branches) = &policy.user.protected {
-            policy.settings.protected.clone_from(branches);
-        }
-        policy.settings.protected.extend(policy.user.also_protected.iter().cloned());
-        Ok(policy)
-    }
-
-    /// The same policy, applied in another way.
-    #[must_use]
-    pub fn with_mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
-        self
-    }
-
-    /// The same policy, with another finder of phrases that override instructions.
-    #[must_use]
-    pub fn with_phrases(mut self, find: fn(&str) -> Option<Span>) -> Self {
-        self.settings.phrase = find;
-        self
-    }
-
-    /// How it is applied.
-    pub fn mode(&self) -> Mode {
-        self.mode
-    }
-
-    /// What files ask for and do not get, for `policy list` and the audit.
-    pub fn ignored(&self) -> &[user::Ignored] {
-        &self.user.ignored
-    }
-
-    /// Built-in rules that the user switched off.
-    pub fn disabled(&self) -> impl Iterator<Item = &RuleId> {
-        self.user.disabled.iter()
-    }
-
-    /// Judges an event.
-    ///
-    /// What cannot be decided is denied. Of all that rules say the strictest holds; the user's own `allow` lifts an ask of the
-    /// same command, never a deny. An allow comes out only if it is for every command of a script.
-    pub fn judge(&self, event: &Event<'_>, world: &dyn World, limits: &Limits) -> Verdict {
-        self.run(event, world, limits, None)
-    }
-
-    /// Judges an event and tells how.
-    pub fn explain(&self, event: &Event<'_>, world: &dyn World, limits: &Limits) -> Explanation {
-        let mut explanation = Explanation {
-            verdict: Verdict::none(),
-            commands: Vec::new(),
-            hits: Vec::new(),
-            undecided: Vec::new(),
-        };
-        explanation.verdict = self.run(event, world, limits, Some(&mut explanation));
-        explanation
-    }
-
-    fn run(
-        &self,
-        event: &Event<'_>,
-        world: &dyn World,
-        limits: &Limits,
-        mut explain: Option<&mut Explanation>,
-    ) -> Verdict {
-        let verdict = match *event {
-            Event::Shell { script, cwd } => self.shell(script, cwd, world, limits, NESTING, &mut explain),
-            Event::Write { path, cwd } => {
-                let change = Change {
-                    target: Target::known(&cwd.join(path)),
-                    kind: Kind::Write,
-                    recursive: false,
-                    narrowed: false,
-                    edited: false,
-                    redirected: true,
-                    span: Span::default(),
-                };
-                self.other(Subject::Write(&change), cwd, world, &mut explain)
-            }
-            Event::Read { path, cwd } => {
-                self.other(Subject::Read(&Target::known(&cwd.join(path))), cwd, world, &mut explain)
-            }
-            Event::Fetch { url } => self.other(Subject::Fetch(url), Path::new("/"), world, &mut explain),
-            Event::Content { .. } | Event::Other { .. } => Verdict::none(),
-        };
-        if self.mode == Mode::Observe { verdict.observed() } else { verdict }
-    }
-
     /// A file or an address.
-    fn other(
+    pub(super) fn other(
         &self,
         subject: Subject<'_, '_>,
         cwd: &Path,
@@ -237,7 +43,7 @@ impl Policy {
         verdict
     }
 
-    fn shell(
+    pub(super) fn shell(
         &self,
         source: &[u8],
         cwd: &Path,
@@ -400,14 +206,4 @@ fn deny_undecided(why: &str, span: Span) -> Verdict {
 
 fn one_line(text: &str) -> String {
     text.chars().map(|ch| if ch.is_control() { ' ' } else { ch }).collect()
-}
-
-fn explained(call: &Call<'_>) -> ExplainedCommand {
-    let words = std::iter::once(&call.path).chain(&call.args).map(|arg| rules::marks::shown(arg.marked()));
-    ExplainedCommand {
-        words: words.collect(),
-        via: call.command.via.clone(),
-        dir: call.dir.as_ref().map(|dir| dir.display().to_string()),
-        span: call.span(),
-    }
 }

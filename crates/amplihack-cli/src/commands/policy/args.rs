@@ -1,0 +1,130 @@
+//! The options of `amplihack policy`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use amplihack_agent::AgentBinary;
+use clap::{Args, Subcommand};
+
+use crate::ui::Failure;
+
+/// Commands about the policy.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Say what the policy says about a command; 0 for none and allow, 4 for ask and deny
+    Check(CheckArgs),
+    /// Show how the policy reads a command, which rules it meets, and where
+    Explain(ExplainArgs),
+    /// Hold the policy to a corpus of commands with their right verdicts
+    Test(TestArgs),
+    /// List the rules in force, with the harm that each stops
+    List(ListArgs),
+    /// Print the policy as an agent's own permission rules, as a second wall
+    Export(ExportArgs),
+    /// Let a stopped call through, once and within ten minutes; for people, outside of sessions
+    AllowOnce {
+        /// The id that the stopped call printed
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+}
+
+// Where a command would run.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// The directory that the command would run in; default: this one
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// Take this branch to be checked out
+    #[arg(long, value_name = "BRANCH")]
+    pub branch: Option<String>,
+}
+
+// Options of `policy check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The command, as one argument
+    #[arg(value_name = "CMD", required_unless_present = "batch")]
+    pub words: Vec<OsString>,
+    #[command(flatten)]
+    pub place: Place,
+    /// Judge JSON lines {"command","cwd","branch"} of a file, one answer a line; - is stdin
+    #[arg(long, value_name = "FILE|-", conflicts_with = "words")]
+    pub batch: Option<PathBuf>,
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+}
+
+// Options of `policy explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The command, as one argument
+    #[arg(value_name = "CMD", required = true)]
+    pub words: Vec<OsString>,
+    #[command(flatten)]
+    pub place: Place,
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+}
+
+// Options of `policy test`.
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// JSON lines {"command","expected"}, with "cwd" and "branch" where they matter; - is stdin
+    #[arg(value_name = "FILE|-")]
+    pub file: PathBuf,
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+}
+
+// Options of `policy list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+}
+
+// Options of `policy export`.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The agent: claude, codex, copilot or amp
+    #[arg(long = "for", value_name = "AGENT", value_parser = agent)]
+    pub agent: AgentBinary,
+    /// Print an object with the rules, the place they belong to and what they do not stop
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn agent(name: &str) -> Result<AgentBinary, String> {
+    AgentBinary::from_name(name)
+        .ok_or_else(|| "no agent of that name; use one of claude, codex, copilot, amp".to_owned())
+}
+
+impl PolicyCommand {
+    /// Whether errors are told as JSON.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Check(args) => args.json,
+            Self::Explain(args) => args.json,
+            Self::Test(args) => args.json,
+            Self::List(args) => args.json,
+            Self::Export(args) => args.json,
+            Self::AllowOnce { .. } => false,
+        }
+    }
+}
+
+/// The one word that is the command.
+pub(super) fn one<'w>(words: &'w [OsString], verb: &str) -> Result<&'w [u8], Failure> {
+    match words {
+        [script] => Ok(script.as_encoded_bytes()),
+        words => Err(Failure::usage(
+            format!("the command is one argument, and here are {}", words.len()),
+            format!("quote it: amplihack policy {verb} 'git push --force'"),
+        )),
+    }
+}

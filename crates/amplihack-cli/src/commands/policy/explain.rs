@@ -1,0 +1,192 @@
+//! `amplihack policy explain`: the script with what matters underlined, its commands, the rules.
+
+use std::fmt::Write as _;
+
+use amplihack_policy::policy::{ExplainedCommand, Explanation};
+use amplihack_policy::{Decision, Span, Verdict, rules};
+use amplihack_utils::env::Env;
+use serde_json::{Value, json};
+
+use super::args::{ExplainArgs, one};
+use super::court::{Court, as_json};
+use crate::ui::{self, Failure};
+
+/// Scripts of more lines are shown only where something is underlined.
+const WHOLE_LINES: usize = 20;
+
+/// Prints how the policy comes to its verdict. Always 0: it tells, it does not judge.
+pub(crate) fn run(args: &ExplainArgs, env: &Env) -> Result<u8, Failure> {
+    let script = one(&args.words, "explain")?;
+    let explanation =
+        Court::new(env)?.explain(script, args.place.cwd.as_deref(), args.place.branch.as_deref())?;
+    if args.json {
+        ui::data(&format!("{:#}\n", detailed(&explanation)))?;
+    } else {
+        ui::data(&text(&String::from_utf8_lossy(script), &explanation))?;
+    }
+    Ok(0)
+}
+
+fn span(span: Span) -> Value {
+    json!({ "start": span.start, "end": span.end })
+}
+
+fn detailed(explanation: &Explanation) -> Value {
+    let mut answer = as_json(explanation);
+    answer["would_be"] = json!(explanation.verdict.would_be.map(|decision| decision.to_string()));
+    answer["commands"] = explanation
+        .commands
+        .iter()
+        .map(|command| {
+            json!({ "words": command.words, "via": command.via, "dir": command.dir, "span": span(command.span) })
+        })
+        .collect();
+    answer["hits"] = explanation
+        .hits
+        .iter()
+        .map(|hit| {
+            json!({
+                "decision": hit.decision.to_string(),
+                "rule": hit.rule.as_ref().map(ToString::to_string),
+                "reason": hit.reason,
+                "spans": hit.spans.iter().copied().map(span).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    answer["undecided"] = json!(explanation.undecided);
+    answer
+}
+
+fn text(script: &str, explanation: &Explanation) -> String {
+    let verdict = &explanation.verdict;
+    let mut spans = verdict.spans.clone();
+    spans.extend(explanation.hits.iter().flat_map(|hit| hit.spans.iter().copied()));
+    let mut out = underlined(script, &spans);
+    out.push_str("\ncommands\n");
+    for command in &explanation.commands {
+        command_line(&mut out, command);
+    }
+    if explanation.commands.is_empty() {
+        out.push_str("  none\n");
+    }
+    for why in &explanation.undecided {
+        let _ = writeln!(out, "  not understood: {why}");
+    }
+    out.push_str("\nrules\n");
+    let mut told: Vec<&Verdict> = Vec::new();
+    for hit in &explanation.hits {
+        if !told.iter().any(|other| (&other.rule, &other.reason) == (&hit.rule, &hit.reason)) {
+            told.push(hit);
+            rule_line(&mut out, hit);
+        }
+    }
+    let has_verdict = told.iter().any(|hit| hit.rule == verdict.rule);
+    if verdict.rule.is_some() && !has_verdict {
+        rule_line(&mut out, verdict);
+    } else if told.is_empty() {
+        out.push_str("  none has anything to say\n");
+    }
+    let _ = match verdict.would_be {
+        Some(would_be) => writeln!(out, "\nverdict: none (the policy only observes; else {would_be})"),
+        None => writeln!(out, "\nverdict: {}", verdict.decision),
+    };
+    out
+}
+
+fn command_line(out: &mut String, command: &ExplainedCommand) {
+    let words: Vec<String> = command.words.iter().map(|word| shown(word)).collect();
+    let _ = write!(out, "  {}", words.join(" "));
+    if !command.via.is_empty() {
+        let _ = write!(out, "  (in {})", command.via.join(", "));
+    }
+    if let Some(dir) = &command.dir {
+        let _ = write!(out, "  (at {})", shown(dir));
+    }
+    out.push('\n');
+}
+
+fn rule_line(out: &mut String, hit: &Verdict) {
+    let Some(id) = &hit.rule else { return };
+    let decision =
+        if hit.decision == Decision::None { hit.would_be.unwrap_or_default() } else { hit.decision };
+    let _ = writeln!(out, "  {decision} by {id}: {}", shown(&hit.reason));
+    if let Some(rule) = rules::all().find(|rule| rule.id == *id) {
+        let _ = writeln!(out, "    stops: {}", rule.harm);
+    }
+}
+
+/// `text` with one visible character for each that would move the cursor or hide something.
+fn shown(text: &str) -> String {
+    text.chars().map(visible).collect()
+}
+
+fn visible(ch: char) -> char {
+    match ch {
+        '\t' => ' ',
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(ch)).unwrap_or('\u{fffd}'),
+        '\u{7f}'..='\u{9f}'
+        | '\u{ad}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}' => '\u{fffd}',
+        ch => ch,
+    }
+}
+
+/// The lines of `script`, each with marks below what `spans` are about.
+fn underlined(script: &str, spans: &[Span]) -> String {
+    let lines: Vec<&str> = script.split('\n').collect();
+    let all = lines.len() <= WHOLE_LINES;
+    let width = lines.len().to_string().len();
+    let mut out = String::new();
+    let mut start = 0;
+    for (number, line) in lines.iter().enumerate() {
+        let marks = marks(line, start, spans);
+        start += line.len() + 1;
+        if !all && marks.is_empty() {
+            continue;
+        }
+        let gutter = if lines.len() == 1 { String::new() } else { format!("{:>width$} | ", number + 1) };
+        let _ = writeln!(out, "{gutter}{}", shown(line));
+        if !marks.is_empty() {
+            let _ = writeln!(out, "{}{marks}", " ".repeat(gutter.len()));
+        }
+    }
+    out
+}
+
+/// A mark for each character of `line`, which begins at the byte `start`, that is in one of `spans`; empty if there is none.
+fn marks(line: &str, start: usize, spans: &[Span]) -> String {
+    let marks: String = line
+        .char_indices()
+        .map(|(at, _)| {
+            let at = start + at;
+            if spans.iter().any(|span| span.start <= at && at < span.end) { '^' } else { ' ' }
+        })
+        .collect();
+    marks.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_stand_below_their_characters() {
+        let script = "é=1\nrm -rf / # x";
+        let start = script.find("rm").unwrap();
+        let text = underlined(script, &[Span { start, end: start + 8 }]);
+        assert_eq!(text, "1 | é=1\n2 | rm -rf / # x\n    ^^^^^^^^\n");
+        assert_eq!(underlined("a\u{202e}\u{1b}[2J\tb", &[]), "a\u{fffd}\u{241b}[2J b\n");
+        // Spans that are not of this text mark nothing.
+        assert_eq!(underlined("ls", &[Span { start: 90, end: 99 }, Span::default()]), "ls\n");
+    }
+
+    #[test]
+    fn of_long_scripts_only_the_marked_lines_are_shown() {
+        let script = "ls\n".repeat(30) + "reboot";
+        let text = underlined(&script, &[Span { start: 90, end: 96 }]);
+        assert_eq!(text, "31 | reboot\n     ^^^^^^\n");
+    }
+}

@@ -1,0 +1,84 @@
+//! `amplihack audit`: showing entries, and following the chain.
+
+use amplihack_policy::Decision;
+use amplihack_policy::audit::{Audit, Data, Entry, EventType};
+use amplihack_testkit::Sandbox;
+use serde_json::json;
+
+use crate::scene::shown;
+use crate::world::run;
+
+const LOGS: &str = "home/.claude/logs/xpia";
+
+/// Two days of audit.
+fn written() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let dir = sandbox.root().join(LOGS);
+    for (day, decision, command) in [
+        ("2026-01-30", Decision::None, "ls"),
+        ("2026-01-30", Decision::Deny, "rm -rf /"),
+        ("2026-01-31", Decision::Ask, "git stash drop\u{1b}[2J"),
+    ] {
+        let time: jiff::civil::DateTime = format!("{day}T10:11:12").parse().unwrap();
+        let mut entry = Entry::new(time, EventType::PreToolValidation, decision);
+        entry.data =
+            Data { command: Some(command.to_owned()), tool: Some("Bash".to_owned()), ..Data::default() };
+        entry.host = Some("claude".to_owned());
+        entry.cwd = Some("/w".to_owned());
+        entry.rule = (decision > Decision::None).then(|| "pack/rule".to_owned());
+        Audit::open(&dir, time.date()).unwrap().append(&entry).unwrap();
+    }
+    sandbox
+}
+
+#[test]
+fn entries_are_shown_oldest_first() {
+    let sandbox = written();
+    insta::assert_snapshot!(shown(&sandbox, run(&sandbox, &["audit", "show"]).assert_code(0)));
+    let count = |args: &[&str]| {
+        let list = run(&sandbox, &[&["audit", "show", "--json"], args].concat()).assert_code(0).json();
+        list.as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| entry["decision"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(count(&[]), ["none", "deny", "ask"]);
+    assert_eq!(count(&["--since", "2026-01-31"]), ["ask"]);
+    assert_eq!(count(&["--limit", "2"]), ["deny", "ask"]);
+    assert_eq!(count(&["--limit", "0"]), [""; 0]);
+    assert_eq!(count(&["--decision", "deny"]), ["deny"]);
+    assert_eq!(count(&["--decision", "ask"]), ["deny", "ask"]);
+    run(&sandbox, &["audit", "show", "--since", "yesterday"]).assert_code(2);
+    run(&Sandbox::new(), &["audit", "show"]).assert_code(0).assert_stdout("");
+}
+
+#[test]
+fn a_whole_chain_is_whole_and_a_broken_one_is_named() {
+    let sandbox = written();
+    run(&sandbox, &["audit", "verify"])
+        .assert_code(0)
+        .assert_stdout("2 files, 3 lines: the chain is whole\n");
+    let (first, second) = (
+        sandbox.root().join(LOGS).join("rust_security_20260130.log"),
+        sandbox.root().join(LOGS).join("rust_security_20260131.log"),
+    );
+    let text = std::fs::read_to_string(&first).unwrap();
+    // A writer that was killed within its line.
+    std::fs::write(&second, std::fs::read_to_string(&second).unwrap() + "{\"timestamp\":\"2026-01-3")
+        .unwrap();
+    insta::assert_snapshot!("torn", shown(&sandbox, run(&sandbox, &["audit", "verify"]).assert_code(0)));
+    run(&sandbox, &["audit", "show"]).assert_code(0);
+    // The second file alone continues one that was not named.
+    run(&sandbox, &["audit", "verify", second.to_str().unwrap()])
+        .assert_code(0)
+        .assert_stdout_has("continues one that is not here");
+    std::fs::write(&first, text.replacen("\"ls\"", "\"id\"", 1)).unwrap();
+    insta::assert_snapshot!("broken", shown(&sandbox, run(&sandbox, &["audit", "verify"]).assert_code(1)));
+    let report = run(&sandbox, &["audit", "verify", "--json"]).assert_code(1).json();
+    assert_eq!((&report["whole"], &report["broken"]["line"]), (&json!(false), &json!(2)));
+    run(&sandbox, &["audit", "verify", "missing"]).assert_code(1).assert_stderr_has("audit log missing: ");
+    run(&Sandbox::new(), &["audit", "verify"])
+        .assert_code(0)
+        .assert_stdout("0 files, 0 lines: the chain is whole\n");
+}

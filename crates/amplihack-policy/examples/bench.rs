@@ -1,0 +1,131 @@
+//! How long judging takes: `cargo run --release -p amplihack-policy --example bench`.
+
+#![expect(clippy::print_stdout, reason = "a program whose output is its purpose")]
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+#[path = "../tests/hostile/mod.rs"]
+mod hostile;
+
+use amplihack_policy::rules::ExampleWorld;
+use amplihack_policy::{Decision, Event, Limits, Origin, Policy};
+
+const EVERYDAY: [&str; 12] = [
+    "ls -la",
+    "git status && git diff --stat",
+    "cargo test -p amplihack-policy 2>&1 | tail -20",
+    "cd crates && rg -n 'fn main' --type rust | head",
+    "for f in src/*.rs; do wc -l \"$f\"; done",
+    "npm ci && npm run build",
+    "python3 -m pytest -k 'parse and not slow' -q",
+    "git commit -m \"fix: rm -rf / in docs\"",
+    "find . -name '*.o' -delete",
+    "X=$(git rev-parse HEAD); echo \"$X\" > /tmp/head",
+    "docker build -t app . && docker run --rm app",
+    "curl -fsSL https://example.com/data.json | jq '.items[] | .name'",
+];
+
+fn main() {
+    let started = Instant::now();
+    let policy = Policy::standard();
+    let first = time(|| judge(&policy, b"cargo test -p x 2>&1 | tail -20", &Limits::default()));
+    println!("cold: policy and first verdict {:?}, verdict alone {first:?}", started.elapsed());
+    warm(&policy);
+    documents(&policy);
+    content(&policy);
+    adversarial(&policy);
+}
+
+fn judge(policy: &Policy, script: &[u8], limits: &Limits) -> Decision {
+    let event = Event::Shell { script, cwd: Path::new(ExampleWorld::CWD) };
+    policy.judge(&event, &ExampleWorld::default(), limits).decision
+}
+
+fn time<T>(f: impl FnOnce() -> T) -> Duration {
+    let started = Instant::now();
+    black_box(f());
+    started.elapsed()
+}
+
+/// The `part`th hundredth of sorted times.
+fn at(times: &[Duration], part: usize) -> Duration {
+    times[(times.len() - 1) * part / 100]
+}
+
+fn warm(policy: &Policy) {
+    let mut all = Vec::new();
+    for script in EVERYDAY {
+        let mut times: Vec<_> =
+            (0..2000).map(|_| time(|| judge(policy, script.as_bytes(), &Limits::default()))).collect();
+        times.sort_unstable();
+        println!("warm p50 {:>9.1?} p99 {:>9.1?}  {script}", at(&times, 50), at(&times, 99));
+        all.extend(times);
+    }
+    all.sort_unstable();
+    println!(
+        "warm, all: p50 {:?}, p99 {:?}, p99.9 {:?}",
+        at(&all, 50),
+        at(&all, 99),
+        all[all.len() * 999 / 1000]
+    );
+}
+
+fn least(policy: &Policy, script: &[u8], limits: &Limits) -> (Decision, Duration) {
+    let decision = judge(policy, script, limits);
+    let times = (0..7).map(|_| time(|| judge(policy, script, limits)));
+    (decision, times.min().unwrap_or_default())
+}
+
+fn documents(policy: &Policy) {
+    for kib in [16_usize, 64, 256] {
+        for (name, opening) in
+            [("quoted", "cat > notes.md <<'EOF'\n"), ("unquoted", "cat > notes.md <<EOF\n")]
+        {
+            let mut script = opening.to_owned();
+            let mut line = 0;
+            while script.len() < kib << 10 {
+                line += 1;
+                let _ =
+                    writeln!(script, "line {line}: it's \"plain\" text (with brackets) and #{line} marks.");
+            }
+            script.push_str("EOF\n");
+            let (decision, took) = least(policy, script.as_bytes(), &Limits::default());
+            println!("{name} here-document of {kib} KiB: {took:?} {decision}");
+        }
+    }
+    for lines in [250_usize, 500, 1000, 2000] {
+        let script = "cp -r src/a build/a && echo done >> build/log\n".repeat(lines);
+        let limits = Limits { deadline: Duration::from_secs(9), ..Limits::default() };
+        let (decision, took) = least(policy, script.as_bytes(), &limits);
+        println!("{lines} plain lines ({} KiB): {took:?} {decision}", script.len() >> 10);
+    }
+}
+
+fn content(policy: &Policy) {
+    let log = "   Compiling amplihack-policy v0.18.0 (crates/amplihack-policy)\nwarning: unused variable: `x` at src/lib.rs:10:9\n test shell::tests::words ... ok (0.01s) {\"level\": \"info\", \"ts\": 1732760000}\n";
+    let prose = "The previous section explains how the system handles instructions, and why users should not ignore \
+        warnings. Read all rules before you begin; every model has its own guidelines.\n";
+    let russian =
+        "Предыдущий раздел объясняет, как система обрабатывает команды и почему не следует их забывать.\n";
+    let dense = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5ejAxMjM0NTY3ODkrLw==\n";
+    for (name, line) in
+        [("log", log), ("prose", prose), ("cyrillic", russian), ("base64", dense), ("letters", "a b c d ")]
+    {
+        let text: String = line.chars().cycle().take(1 << 20).collect();
+        let event = Event::Content { text: &text, origin: Origin::ToolOutput };
+        let scan = || policy.judge(&event, &ExampleWorld::default(), &Limits::default()).decision;
+        let took = (0..7).map(|_| time(scan)).min().unwrap_or_default();
+        println!("scan of {} KiB of {name}: {took:?} {}", text.len() >> 10, scan());
+    }
+}
+
+fn adversarial(policy: &Policy) {
+    for (name, script) in hostile::scripts(64 << 10) {
+        let started = Instant::now();
+        let decision = judge(policy, script.as_bytes(), &Limits::default());
+        println!("hostile {name:<22} {:>9.1?} {decision}", started.elapsed());
+    }
+}
