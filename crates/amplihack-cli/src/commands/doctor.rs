@@ -1,10 +1,11 @@
 //! `amplihack doctor`: what is true on this machine.
 
+mod hooks;
+
 use std::fmt::Write;
 
 use amplihack_agent::{AgentBinary, Trust};
-use amplihack_launcher::doctor::{AgentHooks, Channels, Found, Report, TIME_OUT, examine};
-use amplihack_launcher::install::{Registration, State, Trust, shown};
+use amplihack_launcher::doctor::{Channels, Found, Report, examine};
 use amplihack_probe::prove;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
@@ -70,10 +71,7 @@ fn as_text(report: &Report, env: &Env) -> String {
         };
     }
     let _ = writeln!(out, "\nHooks");
-    for hooks in &report.hooks {
-        hooks_text(&mut out, hooks, env);
-    }
-    let _ = writeln!(out, "  {TIME_OUT}");
+    out += &hooks::as_text(&report.hooks, env);
     let _ = writeln!(out, "\nTools");
     for tool in &report.tools {
         let _ = writeln!(out, "  {}: {}", tool.name, tool.version.as_deref().unwrap_or("not found"));
@@ -98,68 +96,6 @@ fn channels_text(out: &mut String, channels: &Channels) {
     if channels.launch_rejects {
         let _ = writeln!(out, "    launch: rejects explicit tempfile and stdin");
     }
-}
-
-fn hooks_text(out: &mut String, hooks: &AgentHooks, env: &Env) {
-    let _ = writeln!(out, "  {}", hooks.agent);
-    let _ = match &hooks.no_guard {
-        None => writeln!(out, "    launch: every launch carries the guard"),
-        Some(why) => writeln!(out, "    launch: no guard; {why}"),
-    };
-    for registration in &hooks.registrations {
-        let (scope, path) = (registration.scope.name(), shown(&registration.path, env));
-        let _ = writeln!(out, "    {scope}: {}, {path}", state_text(&registration.state));
-    }
-}
-
-fn state_text(state: &State) -> String {
-    match state {
-        State::Absent => "not registered".to_owned(),
-        State::Rules(count) => format!("{count} permission rules"),
-        State::Registered { program, trust, fault } => {
-            let mut text = "registered".to_owned();
-            match program {
-                Some(program) => text.extend([" with ", &program.display().to_string()]),
-                None => text.push_str(" with wrappers that look for it"),
-            }
-            text.push_str(match trust {
-                Some(Trust::Trusted) => ", trusted",
-                Some(Trust::Untrusted) => ", not trusted",
-                Some(Trust::Changed) => ", changed since it was trusted",
-                Some(Trust::Disabled) => ", switched off",
-                None => "",
-            });
-            text.push_str(if fault.is_some() { ", does not hold" } else { ", holds" });
-            text
-        }
-        _ => "broken".to_owned(),
-    }
-}
-
-fn state_json(agent: AgentBinary, registration: &Registration) -> Value {
-    let name = match &registration.state {
-        State::Absent => "absent",
-        State::Rules(_) => "rules",
-        State::Unreadable(_) => "unreadable",
-        State::Incomplete(_) => "incomplete",
-        State::Off(_) => "off",
-        State::Stale(_) => "stale",
-        State::Registered { fault: None, .. } => "holds",
-        _ => "does_not_hold",
-    };
-    let (program, trust) = match &registration.state {
-        State::Registered { program, trust, .. } => (program.as_ref(), *trust),
-        State::Stale(program) => (Some(program), None),
-        _ => (None, None),
-    };
-    json!({
-        "scope": registration.scope.name(),
-        "path": registration.path,
-        "state": name,
-        "program": program,
-        "trusted": trust.map(|trust| trust == Trust::Trusted),
-        "fault": registration.state.fault(agent),
-    })
 }
 
 fn names(modes: &[DeliveryMode]) -> String {
@@ -216,16 +152,7 @@ fn as_json(report: &Report) -> Value {
             }),
             Err(hint) => json!({ "agent": agent.agent.name(), "found": false, "hint": hint }),
         }).collect::<Vec<_>>(),
-        "hooks": {
-            "agents": report.hooks.iter().map(|hooks| json!({
-                "agent": hooks.agent.name(),
-                "guarded_launches": hooks.no_guard.is_none(),
-                "why_not": hooks.no_guard,
-                "registrations": hooks.registrations.iter()
-                    .map(|registration| state_json(hooks.agent, registration)).collect::<Vec<_>>(),
-            })).collect::<Vec<_>>(),
-            "note": TIME_OUT,
-        },
+        "hooks": hooks::as_json(&report.hooks),
         "tools": report.tools.iter().map(|tool| json!({ "name": tool.name, "version": tool.version })).collect::<Vec<_>>(),
         "broken": report.broken,
     })

@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use amplihack_agent::AgentBinary;
+use amplihack_hooks::export::export;
+use amplihack_hooks::guard::policy;
 use amplihack_launcher::install::{
     Answer, Done, InstallError, Request, Scope, Trial, found, install, shown, try_out,
 };
@@ -25,8 +27,8 @@ pub(crate) fn run(args: &InstallArgs, env: &Env) -> Result<u8, Failure> {
     let agents = if args.agent.is_empty() { found(env, &config)? } else { args.agent.clone() };
     let program =
         own_program().map_err(|error| Failure::system("the guard's program could not be found", &error))?;
-    let request =
-        Request { scope: scope.clone(), program, policy: Some(config.policy().to_owned()), rules: Vec::new() };
+    let rules = if agents.contains(&AgentBinary::Amp) { amp_rules(env, &cwd, &config)? } else { Vec::new() };
+    let request = Request { scope: scope.clone(), program, policy: Some(config.policy().to_owned()), rules };
     let done = install(&agents, &request, env)?;
     let mut trials = Vec::new();
     if args.verify {
@@ -50,6 +52,13 @@ pub(crate) fn run(args: &InstallArgs, env: &Env) -> Result<u8, Failure> {
         Some(error) => Err(error.into()),
         None => Ok(0),
     }
+}
+
+/// The policy as Amp's permission rules.
+fn amp_rules(env: &Env, cwd: &Path, config: &Config) -> Result<Vec<Value>, Failure> {
+    let policy = policy(env, cwd, Some(config.policy()))?;
+    let rules = export(&policy, AgentBinary::Amp)?.rules;
+    Ok(rules.iter().filter_map(|rule| serde_json::from_str(&rule.pattern).ok()).collect())
 }
 
 /// The scope that a word of the command line means here.
@@ -81,9 +90,7 @@ pub(super) fn as_text(done: &[Done], env: &Env) -> String {
 /// The same for programs.
 pub(super) fn as_json(done: &[Done]) -> Value {
     let files = |done: &Done| -> Vec<Value> {
-        let one = |(path, outcome): &(std::path::PathBuf, amplihack_launcher::install::Outcome)| {
-            json!({"path": path, "outcome": outcome.name()})
-        };
+        let one = |(path, outcome): &(std::path::PathBuf, amplihack_launcher::install::Outcome)| json!({"path": path, "outcome": outcome.name()});
         done.files.iter().map(one).collect()
     };
     json!({
@@ -121,9 +128,8 @@ fn runs(answer: &Answer) -> &'static str {
 }
 
 fn trials_json(agent: AgentBinary, trials: &[Trial]) -> Value {
-    let answer = |answer: &Answer| {
-        json!({"stopped": answer.stopped, "code": answer.code, "object": answer.object})
-    };
+    let answer =
+        |answer: &Answer| json!({"stopped": answer.stopped, "code": answer.code, "object": answer.object});
     json!({
         "agent": agent.name(),
         "events": trials.iter().map(|trial| json!({

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use amplihack_hooks::HookError;
+use amplihack_hooks::guard::UnknownEngine;
 use amplihack_hooks::settings::EditError;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::error::{ExitKind, Explain};
@@ -63,6 +64,9 @@ pub enum InstallError {
     /// Another installation is at work.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// Another engine for hooks is asked for.
+    #[error(transparent)]
+    Engine(#[from] UnknownEngine),
     /// A registered command did not answer as it has to.
     #[error("the guard of {agent} does not hold: {why}; run `amplihack doctor`")]
     Unheld {
@@ -85,6 +89,7 @@ impl Explain for InstallError {
             Self::NoAgent => "no_agent",
             Self::Hooks(error) => error.kind(),
             Self::Lock(error) => error.kind(),
+            Self::Engine(_) => "unknown_hook_engine",
             Self::Unheld { .. } => "guard_does_not_hold",
         }
     }

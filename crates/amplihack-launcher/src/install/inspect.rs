@@ -17,7 +17,7 @@ use super::places::Places;
 use super::trial::try_one;
 use super::{InstallError, Scope};
 
-pub use amplihack_hooks::settings::TrustState as Trust;
+pub use amplihack_hooks::settings::TrustState;
 
 /// The registration of one agent in one scope.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub enum State {
         /// The program; `None` where wrappers look for it.
         program: Option<PathBuf>,
         /// Whether Codex runs it.
-        trust: Option<Trust>,
+        trust: Option<TrustState>,
         /// What is wrong with its answers, if anything is.
         fault: Option<String>,
     },
@@ -67,12 +67,12 @@ impl State {
             Self::Incomplete(error) => error.to_string(),
             Self::Off(why) => format!("its hooks do not run: {why}; remove that"),
             Self::Stale(program) => format!("the program {} is gone; {again}", program.display()),
-            Self::Registered { trust: Some(Trust::Disabled), .. } => {
+            Self::Registered { trust: Some(TrustState::Disabled), .. } => {
                 format!(
                     "{agent} does not run a hook that was switched off; switch it on with /hooks in {agent}"
                 )
             }
-            Self::Registered { trust: Some(Trust::Untrusted | Trust::Changed), .. } => {
+            Self::Registered { trust: Some(TrustState::Untrusted | TrustState::Changed), .. } => {
                 format!(
                     "{agent} does not trust these hooks, so it skips them; {again}, or review them with /hooks in {agent}"
                 )
@@ -213,7 +213,7 @@ fn switched_off(
 }
 
 /// The least of Codex's trust in the hooks at `path`.
-fn least_trust(places: &Places, path: &Path, text: &str) -> Result<Trust, InstallError> {
+fn least_trust(places: &Places, path: &Path, text: &str) -> Result<TrustState, InstallError> {
     let config = behind_links(&places.codex_config());
     let settings = read_text(&config)?.unwrap_or_default();
     let refused = |path: &Path| {
@@ -222,11 +222,11 @@ fn least_trust(places: &Places, path: &Path, text: &str) -> Result<Trust, Instal
     };
     for (key, hash) in trust_entries(path, text).map_err(refused(path))? {
         match trust_state(&settings, &key, &hash).map_err(refused(&config))? {
-            Trust::Trusted => {}
+            TrustState::Trusted => {}
             less => return Ok(less),
         }
     }
-    Ok(Trust::Trusted)
+    Ok(TrustState::Trusted)
 }
 
 fn rules(scope: &Scope, places: &Places, path: &Path) -> Result<State, InstallError> {

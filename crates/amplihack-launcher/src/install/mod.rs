@@ -16,6 +16,7 @@ mod trial;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use amplihack_hooks::guard::engine;
 use amplihack_hooks::registration::Program;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::config::Config;
@@ -30,7 +31,7 @@ use journal::Journal;
 use places::Places;
 
 pub use error::InstallError;
-pub use inspect::{Registration, State, Trust, inspect};
+pub use inspect::{Registration, State, TrustState, inspect};
 pub use places::Scope;
 pub use trial::{Answer, Trial, try_out};
 
@@ -111,6 +112,7 @@ fn install_on(
     request: &Request,
     env: &Env,
 ) -> Result<Vec<Done>, InstallError> {
+    engine(env)?;
     let places = Places::of(env)?;
     with_journal(disk, &places, |journal| {
         let mut wanted = Vec::new();

@@ -325,7 +325,7 @@ fn a_registered_command_is_tried_as_its_host_would() {
         let look = || inspect(agent, &Scope::User, &place.env, &place.path("repo")).unwrap().state;
         program(&good);
         assert_eq!(fault(), None, "{agent}");
-        let trusted = (agent == AgentBinary::Codex).then_some(Trust::Trusted);
+        let trusted = (agent == AgentBinary::Codex).then_some(TrustState::Trusted);
         let state = look();
         assert!(
             matches!(&state, State::Registered { trust, fault: None, .. } if *trust == trusted),
