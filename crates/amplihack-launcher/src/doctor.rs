@@ -191,8 +191,11 @@ fn agent_hooks(agent: AgentBinary, env: &Env, cwd: &Path, broken: &mut Vec<Strin
     let registrations: Vec<Registration> =
         scopes.iter().flatten().filter_map(|scope| inspect(agent, scope, env, cwd)).collect();
     for registration in &registrations {
-        let path = registration.path.display();
-        broken.extend(registration.state.fault(agent).map(|fault| format!("{agent}: {path}: {fault}")));
+        let path = registration.path.display().to_string();
+        broken.extend(registration.state.fault(agent).map(|fault| {
+            let named = fault.contains(&path);
+            if named { format!("{agent}: {fault}") } else { format!("{agent}: {path}: {fault}") }
+        }));
     }
     let any = Program::binary("/");
     let no_guard = hooks(agent, &any, Facts::default()).err().map(|error| error.to_string());

@@ -116,11 +116,18 @@ fn trials_text(trials: &[(AgentBinary, Vec<Trial>)]) -> String {
                     runs(forbidden)
                 ),
                 None if trial.harmless.object.is_null() => writeln!(out, "  {}: nothing to say", trial.event),
-                None => writeln!(out, "  {}: {}", trial.event, trial.harmless.object),
+                None => writeln!(out, "  {}: {}", trial.event, short(&trial.harmless.object)),
             };
         }
     }
     out
+}
+
+/// An answer on one line; words for the model can be many.
+fn short(object: &Value) -> String {
+    const WIDTH: usize = 100;
+    let text = object.to_string();
+    if text.chars().count() <= WIDTH { text } else { text.chars().take(WIDTH).chain(['…']).collect() }
 }
 
 fn runs(answer: &Answer) -> &'static str {

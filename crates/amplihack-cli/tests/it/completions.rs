@@ -4,7 +4,7 @@ use amplihack_testkit::{Run, Sandbox};
 
 use crate::world::run;
 
-const VERBS: [&str; 11] = [
+const VERBS: [&str; 15] = [
     "claude",
     "copilot",
     "codex",
@@ -14,7 +14,11 @@ const VERBS: [&str; 11] = [
     "which",
     "doctor",
     "demo",
+    "install",
+    "uninstall",
     "config",
+    "policy",
+    "audit",
     "completions",
 ];
 

@@ -135,7 +135,10 @@ fn doctor_says_what_is_broken_about_a_registration() {
         ("incomplete", settings.replace("pre-tool-use", "post-tool-use")),
         ("unreadable", settings.replace("// mine", "/")),
         ("gone", settings.replace("/amplihack hook", "/gone/amplihack hook")),
-        ("open", settings.replace("pre-tool-use --host claude", "pre-tool-use --host claude; true")),
+        (
+            "open",
+            settings.replace("pre-tool-use --host claude", "pre-tool-use --host claude >/dev/null; true"),
+        ),
     ] {
         std::fs::write(&path, text).unwrap();
         story.extend([name, "\n", &broken(&sandbox), "\n\n"]);

@@ -49,7 +49,7 @@ fn holds(agent: AgentBinary, scopes: &[&str]) {
             let args = ["install", "--agent", agent.name(), "--scope", scope];
             world.run(&[&args[..], &["--verify"]].concat()).assert_code(0);
             assert_eq!(ran(world, agent, scope), [true, false], "{agent} {scope}");
-            let told = world.server.find_text("run", "no-verify");
+            let told = world.server.find_text("run", "[amplihack ");
             assert!(
                 told.iter().any(|said| said.role == "tool"),
                 "{agent} {scope}: the model was not told why"
@@ -75,4 +75,15 @@ fn codex_alone_is_held() {
 #[test]
 fn copilot_alone_is_held() {
     holds(AgentBinary::Copilot, &["user", "repo"]);
+}
+
+/// Wrappers that people commit reach machines without amplihack: there nothing runs, rather than everything.
+#[test]
+fn a_committed_wrapper_denies_where_amplihack_is_not_installed() {
+    World::with(AgentBinary::Copilot, Script::default(), |world| {
+        world.run(&["install", "--agent", "copilot", "--scope", "repo"]).assert_code(0);
+        assert_eq!(ran(world, AgentBinary::Copilot, "bare"), [false, false]);
+        let told = world.server.find_text("run", "amplihack-hooks was not found");
+        assert!(told.iter().any(|said| said.role == "tool"));
+    });
 }
