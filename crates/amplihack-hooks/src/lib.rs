@@ -19,6 +19,7 @@ pub mod process;
 pub mod registration;
 pub mod settings;
 pub mod staging;
+pub mod switches;
 pub mod xpia;
 
 pub use error::HookError;

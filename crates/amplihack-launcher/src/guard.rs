@@ -7,6 +7,7 @@ use amplihack_hooks::HookError;
 use amplihack_hooks::guard::{engine, policy};
 use amplihack_hooks::injection::{Injection, injection};
 use amplihack_hooks::registration::{Facts, Program};
+use amplihack_hooks::switches::switched_off;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::may_write;
@@ -71,6 +72,9 @@ pub(crate) fn decide(
         }
         Err(error) => return Err(error.into()),
     };
+    if let Some(file) = switched_off(agent, asked.cwd, env) {
+        return Err(HookError::SwitchedOff { binary: agent, file }.into());
+    }
     let row =
         asked.installed.can(Capability::Hooks, asked.mode).map_err(amplihack_agent::DeliveryError::from)?;
     let refuted = asked.installed.proofs.guard == Some(false);

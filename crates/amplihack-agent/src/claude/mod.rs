@@ -40,7 +40,12 @@ pub(crate) static PROFILE: Profile = Profile {
             .note(SLASH),
         Row::new(Capability::Prompt(DeliveryMode::Argv), INTERACTIVE, ArgShape::AfterDashes, TERMINAL)
             .note(SLASH),
-        Row::new(Capability::Hooks, BOTH, ArgShape::WordsThen(Slot::Option, &["--plugin-dir"]), HOOKS),
+        Row::new(
+            Capability::Hooks,
+            BOTH,
+            ArgShape::EachThen("--plugin-dir", &["--settings", "{\"disableAllHooks\":false}"]),
+            HOOKS,
+        ),
         Row::new(Capability::Model, BOTH, ArgShape::FlagEq("--model"), OPTIONS),
         Row::new(Capability::Resume, BOTH, ArgShape::FlagEq("--resume"), OPTIONS),
         Row::new(Capability::Continue, BOTH, ArgShape::Words(Slot::Option, &["--continue"]), OPTIONS),

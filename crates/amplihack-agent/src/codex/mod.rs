@@ -41,7 +41,7 @@ pub(crate) static PROFILE: Profile = Profile {
         Row::new(
             Capability::Hooks,
             BOTH,
-            ArgShape::EachThen("-c", &["--dangerously-bypass-hook-trust"]),
+            ArgShape::EachThen("-c", &["-c", "features.hooks=true", "--dangerously-bypass-hook-trust"]),
             HOOKS,
         )
         .note("the bypass is for these hooks, which are the launch's own"),
