@@ -30,7 +30,6 @@ pub enum HookError {
         /// What stands in for them.
         instead: &'static str,
     },
-<<<<<<< HEAD
     /// The agent has no permission language.
     #[error(
         "{binary} has no permission rules that a policy could be put into; use claude, codex, copilot or amp"
@@ -38,7 +37,7 @@ pub enum HookError {
     NoPermissions {
         /// The agent.
         binary: AgentBinary,
-=======
+    },
     /// A setting of the host leaves out all hooks.
     #[error(
         "{} sets {}, by which {binary} leaves out all hooks and the guard with them; remove that, or launch with --no-hooks, without a guard",
@@ -49,7 +48,6 @@ pub enum HookError {
         binary: AgentBinary,
         /// The settings file.
         file: PathBuf,
->>>>>>> i3w
     },
     /// The hook binary is not a program that can be registered.
     #[error("the hook binary {} cannot be registered: {why}; reinstall amplihack", path.display())]
@@ -77,11 +75,8 @@ impl Explain for HookError {
         match self {
             Self::MissingHookForBinary { .. } => "missing_hook_for_binary",
             Self::NoHooks { .. } => "no_hooks",
-<<<<<<< HEAD
             Self::NoPermissions { .. } => "no_permissions",
-=======
             Self::SwitchedOff { .. } => "hooks_switched_off",
->>>>>>> i3w
             Self::BadBinary { .. } => "bad_hook_binary",
             Self::Io { .. } => "hook_injection_io",
         }

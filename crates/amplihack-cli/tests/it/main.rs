@@ -30,11 +30,8 @@ mod prove;
 mod read_only;
 mod real_agents;
 mod real_amp;
-<<<<<<< HEAD
-mod real_install;
-=======
 mod real_guard;
->>>>>>> i3w
+mod real_install;
 mod real_nesting;
 mod real_options;
 mod real_permissions;

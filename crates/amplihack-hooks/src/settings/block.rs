@@ -14,15 +14,14 @@ fn place(text: &str) -> Option<std::ops::Range<usize>> {
 pub(super) fn apply(current: Option<&str>, block: &str) -> String {
     let mut text = current.unwrap_or_default().to_owned();
     let block = format!("{START}\n{}\n{END}\n", block.trim_end());
-    match place(&text) {
-        Some(range) => text.replace_range(range, &block),
-        None => {
-            if !text.is_empty() {
-                text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
-            }
-            text.push_str(&block);
-        }
+    if let Some(range) = place(&text) {
+        text.replace_range(range, &block);
+        return text;
     }
+    if !text.is_empty() {
+        text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
+    }
+    text.push_str(&block);
     text
 }
 

@@ -33,7 +33,7 @@ pub(super) fn parse(text: &str) -> Result<CstRootNode, EditError> {
 }
 
 /// The value of a text as a host reads it: of a repeated key the last counts.
-pub(super) fn value(text: &str) -> Result<Value, EditError> {
+pub fn value(text: &str) -> Result<Value, EditError> {
     fn plain(node: &CstNode) -> Option<Value> {
         if let Some(object) = node.as_object() {
             let pairs = object.properties().into_iter();

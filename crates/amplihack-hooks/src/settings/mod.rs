@@ -16,6 +16,7 @@ use serde_json::Value;
 
 pub use command::Registered;
 pub use hooks::{Found, found};
+pub use json::value;
 pub use trust::{TrustState, entries as trust_entries, state as trust_state};
 
 use crate::registration::Hook;

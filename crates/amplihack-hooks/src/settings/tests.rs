@@ -31,7 +31,7 @@ fn ours_stand_beside_theirs_and_comments_stay() {
     let text = edit.apply(Some(THEIRS)).unwrap();
     insta::assert_snapshot!("beside_theirs", text);
     assert_eq!(edit.apply(Some(&text)).unwrap(), text);
-    assert_eq!(json::value(&Mark::Hooks.strip(&text).unwrap().unwrap()), json::value(THEIRS));
+    assert_eq!(value(&Mark::Hooks.strip(&text).unwrap().unwrap()), value(THEIRS));
 }
 
 #[test]
@@ -112,10 +112,10 @@ fn rules_stand_in_front_of_theirs() {
     let edit = Edit::Rules { rules };
     let text = "{\n  // mine\n  \"amp.permissions\": [{\"tool\": \"Bash\", \"action\": \"allow\"}]\n}\n";
     let changed = edit.apply(Some(text)).unwrap();
-    let value = json::value(&changed).unwrap();
-    assert_eq!(value["amp.permissions"][0]["action"], "reject");
+    let changed_value = value(&changed).unwrap();
+    assert_eq!(changed_value["amp.permissions"][0]["action"], "reject");
     assert_eq!(edit.apply(Some(&changed)).unwrap(), changed);
-    assert_eq!(json::value(&edit.mark().strip(&changed).unwrap().unwrap()), json::value(text));
+    assert_eq!(value(&edit.mark().strip(&changed).unwrap().unwrap()), value(text));
     assert_eq!(edit.mark().strip(&edit.apply(None).unwrap()).unwrap(), None);
 }
 
@@ -135,7 +135,7 @@ fn a_block_and_a_plugin_come_and_go() {
     let changed = edit.apply(Some(text)).unwrap();
     assert!(changed.starts_with("// head") && changed.contains("theirs"));
     assert_eq!(edit.apply(Some(&changed)).unwrap(), changed);
-    assert_eq!(json::value(&edit.mark().strip(&changed).unwrap().unwrap()), json::value(text));
+    assert_eq!(value(&edit.mark().strip(&changed).unwrap().unwrap()), value(text));
 }
 
 /// A value as users' settings have them, written with comments, commas at the end and any blanks.
@@ -182,10 +182,10 @@ proptest! {
     fn whatever_users_have_survives(text in settings()) {
         let edit = ours(AgentBinary::Claude, "/b/amplihack-hooks");
         let changed = edit.apply(Some(&text)).unwrap();
-        crate::registration::verify(&json::value(&changed).unwrap(), AgentBinary::Claude, Path::new("/s")).unwrap();
+        crate::registration::verify(&value(&changed).unwrap(), AgentBinary::Claude, Path::new("/s")).unwrap();
         prop_assert_eq!(&edit.apply(Some(&changed)).unwrap(), &changed);
         let back = Mark::Hooks.strip(&changed).unwrap().unwrap();
-        prop_assert_eq!(json::value(&back).unwrap(), json::value(&text).unwrap());
+        prop_assert_eq!(value(&back).unwrap(), value(&text).unwrap());
         prop_assert_eq!(back.matches("// c").count(), text.matches("// c").count());
     }
 }

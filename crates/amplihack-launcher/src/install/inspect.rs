@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use amplihack_hooks::HookError;
 use amplihack_hooks::event::HookEvent;
 use amplihack_hooks::registration::verify;
-use amplihack_hooks::settings::{Mark, Registered, found, trust_entries, trust_state};
+use amplihack_hooks::settings::{Mark, Registered, found, trust_entries, trust_state, value};
 use amplihack_hooks::staging::{copilot_commands, wrappers};
+use amplihack_hooks::switches;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
 use serde_json::Value;
@@ -43,7 +44,7 @@ pub enum State {
     /// A part of it.
     Incomplete(HookError),
     /// Whole, and the agent's own settings switch it off.
-    Off(&'static str),
+    Off(String),
     /// Whole, and its program is gone.
     Stale(PathBuf),
     /// Whole.
@@ -112,7 +113,7 @@ fn state(
     if let Err(InstallError::Hooks(error)) = missing_hook(agent, path) {
         return Ok(State::Incomplete(error));
     }
-    if let Some(why) = switched_off(agent, &text, places)? {
+    if let Some(why) = off(agent, &text, env, cwd) {
         return Ok(State::Off(why));
     }
     let Some((event, command)) = commands.into_iter().find(|(event, _)| event.is_guard()) else {
@@ -160,11 +161,11 @@ pub(super) fn commands(agent: AgentBinary, path: &Path) -> Result<Vec<(HookEvent
     })?;
     let event = |(_, command): (String, String)| {
         let wrapper = |name: &str| command.split(' ').next() == Some(&format!(".github/hooks/{name}"));
-        let wrapped = || {
+        let named = || {
             let name = wrappers().map(|(name, _)| name).find(|name| wrapper(name))?;
             HookEvent::from_name(name)
         };
-        let event = Registered::parse(&command).map(|registered| registered.event).or_else(wrapped)?;
+        let event = Registered::parse(&command).map(|registered| registered.event).or_else(named)?;
         Some((event, command))
     };
     Ok(copilot_commands(&manifest).into_iter().filter_map(event).collect())
@@ -192,24 +193,14 @@ pub(super) fn missing_hook(agent: AgentBinary, path: &Path) -> Result<(), Instal
     Ok(())
 }
 
-/// What in the agent's own settings keeps every hook from running.
-fn switched_off(
-    agent: AgentBinary,
-    text: &str,
-    places: &Places,
-) -> Result<Option<&'static str>, InstallError> {
-    let holds = |text: &str, key: &str| {
-        let blank = text.split_whitespace().collect::<String>();
-        blank.contains(&format!("\"{key}\":true"))
-    };
-    Ok(match agent {
-        AgentBinary::Claude if holds(text, "disableAllHooks") => Some("disableAllHooks is set beside it"),
-        AgentBinary::Copilot => {
-            let settings = read_text(&places.copilot.join("settings.json"))?.unwrap_or_default();
-            holds(&settings, "disableAllHooks").then_some("disableAllHooks is set in Copilot's settings.json")
-        }
-        _ => None,
-    })
+/// What in an agent's own settings keeps every hook from running.
+fn off(agent: AgentBinary, text: &str, env: &Env, cwd: &Path) -> Option<String> {
+    // Beside a registration of Claude Code's; Copilot takes the word from several files.
+    if agent == AgentBinary::Claude && value(text).is_ok_and(|value| value[switches::KEY] == true) {
+        return Some(format!("{} is set beside them", switches::KEY));
+    }
+    let file = switches::switched_off(agent, cwd, env)?;
+    Some(format!("{} is set in {}", switches::KEY, file.display()))
 }
 
 /// The least of Codex's trust in the hooks at `path`.

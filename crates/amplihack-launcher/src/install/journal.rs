@@ -1,5 +1,6 @@
 //! What was changed, written down before each change: the original of every file, and what of ours is in it.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use amplihack_hooks::settings::Mark;
@@ -55,7 +56,11 @@ pub(crate) struct Journal<'a> {
 
 /// The hash of a file's contents.
 pub(crate) fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut hash = String::new();
+    for byte in Sha256::digest(bytes) {
+        let _ = write!(hash, "{byte:02x}");
+    }
+    hash
 }
 
 impl<'a> Journal<'a> {
