@@ -1,3 +1,5 @@
+//! Ours in and out of texts as users have them.
+
 use std::path::Path;
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Wrappers and entry points as real processes: what they hand over, and what they say when they cannot.
+
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

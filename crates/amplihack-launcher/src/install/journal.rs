@@ -47,7 +47,6 @@ struct State {
 }
 
 /// The journal in `$AMPLIHACK_HOME/install`.
-#[derive(Debug)]
 pub(crate) struct Journal<'a> {
     disk: &'a Disk,
     directory: PathBuf,

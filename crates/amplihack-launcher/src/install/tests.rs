@@ -1,3 +1,5 @@
+//! Whole homes and repositories, before and after, and with the power going at every step.
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 
@@ -175,7 +177,13 @@ fn agents_come_and_go_one_by_one() {
 /// The power goes after every single step of an installation, and of the uninstallation that follows.
 #[test]
 fn a_crash_at_any_step_leaves_what_uninstall_takes_back() {
-    let crash = |steps: usize| Disk { fuse: Some(std::cell::Cell::new(steps)) };
+    let crash = |steps: usize| {
+        let left = std::cell::Cell::new(steps);
+        Disk::watched(move || {
+            left.set(left.get().checked_sub(1).ok_or_else(|| std::io::Error::other("the power went"))?);
+            Ok(())
+        })
+    };
     let (mut steps, mut through) = (0, 0);
     loop {
         let place = Place::fast();
