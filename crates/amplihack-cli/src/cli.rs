@@ -46,6 +46,10 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Show the main job with no account: a loopback model server and every agent found, or a scripted one
     Demo(DemoArgs),
+    /// Register the guard with agents, for sessions that are started without amplihack
+    Install(InstallArgs),
+    /// Take back what `install` did
+    Uninstall(UninstallArgs),
     /// Show or change the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -166,6 +170,46 @@ pub(crate) struct DemoArgs {
     pub scripted: bool,
 }
 
+// Options of `install`.
+#[derive(Debug, Args)]
+pub(crate) struct InstallArgs {
+    /// The agent; may be repeated; default: every agent that is found
+    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    pub agent: Vec<AgentBinary>,
+    /// For every session of this user, or for sessions in this repository
+    #[arg(long, value_name = "SCOPE", value_enum, default_value_t = ScopeArg::User)]
+    pub scope: ScopeArg,
+    /// Run every registered command as its agent would, and say what it answers
+    #[arg(long)]
+    pub verify: bool,
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+}
+
+// Options of `uninstall`.
+#[derive(Debug, Args)]
+pub(crate) struct UninstallArgs {
+    /// The agent; may be repeated; default: all agents
+    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    pub agent: Vec<AgentBinary>,
+    /// What was installed for this user, or in this repository
+    #[arg(long, value_name = "SCOPE", value_enum, default_value_t = ScopeArg::User)]
+    pub scope: ScopeArg,
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// For whom something is installed.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ScopeArg {
+    /// Every session of this user
+    User,
+    /// Sessions in this repository
+    Repo,
+}
+
 /// Commands about the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -204,6 +248,8 @@ impl Cli {
         let json = match &self.command {
             Command::Which(args) => args.json,
             Command::Doctor(args) => args.json,
+            Command::Install(args) => args.json,
+            Command::Uninstall(args) => args.json,
             Command::Config(ConfigCommand::Show { json, .. }) => *json,
             Command::Policy(command) => command.json(),
             Command::Audit(command) => command.json(),

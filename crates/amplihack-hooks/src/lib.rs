@@ -17,6 +17,8 @@ pub mod once;
 pub mod plane;
 pub mod process;
 pub mod registration;
+pub mod settings;
+pub mod staging;
 pub mod switches;
 pub mod xpia;
 

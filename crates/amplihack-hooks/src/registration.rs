@@ -11,7 +11,7 @@ use crate::event::HookEvent;
 
 /// What follows a guard's command: whatever kept the guard from answering, the call does not run. Exit code 2 with words on
 /// stderr was shown to stop a call on Claude Code, Codex and Copilot.
-const GUARD: &str = " || { s=$?; [ $s = 2 ] || echo 'guard did not run' >&2; exit 2; }";
+pub(crate) const GUARD: &str = " || { s=$?; [ $s = 2 ] || echo 'guard did not run' >&2; exit 2; }";
 
 /// Seconds that a registration gives the guard. The guard's own deadline is far below it.
 pub const GUARD_TIMEOUT: u32 = 10;

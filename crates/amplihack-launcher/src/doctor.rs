@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use amplihack_agent::{AgentBinary, Capability, Installed, RunMode, Trust, profile};
+use amplihack_hooks::registration::{Facts, Program, hooks};
 use amplihack_session::probe;
 use amplihack_utils::agent_binary::{Resolved, System, resolve_in};
 use amplihack_utils::config::Config;
@@ -15,6 +16,7 @@ use amplihack_utils::prompt_delivery::{
 };
 
 use crate::discover::{Versions, discover_and_tell};
+use crate::install::{Registration, Scope, inspect};
 use crate::proofs;
 
 /// The prompt that `doctor` calls long.
@@ -33,6 +35,8 @@ pub struct Report {
     pub resolved: Resolved,
     /// Each agent on this machine.
     pub agents: Vec<AgentReport>,
+    /// What stands between each agent and the shell.
+    pub hooks: Vec<AgentHooks>,
     /// Programs that amplihack or its agents use.
     pub tools: Vec<Tool>,
     /// What is broken, one sentence each. A missing agent is not.
@@ -87,6 +91,21 @@ pub struct Probed {
     pub refuted: Vec<DeliveryMode>,
 }
 
+/// What stands between one agent and the shell.
+#[derive(Debug)]
+pub struct AgentHooks {
+    /// The agent.
+    pub agent: AgentBinary,
+    /// Why a launch through amplihack cannot put a guard into it; `None` where every launch does.
+    pub no_guard: Option<String>,
+    /// What is registered for sessions without amplihack: for the user, and in the repository around here.
+    pub registrations: Vec<Registration>,
+}
+
+/// What no guard can help.
+pub const TIME_OUT: &str = "a guard that is missing, broken or slow denies the call; only an agent's own time-out, when the \
+                            whole machine stands still, lets a call run";
+
 /// A program that amplihack or its agents use.
 #[derive(Debug)]
 pub struct Tool {
@@ -96,7 +115,8 @@ pub struct Tool {
     pub version: Option<String>,
 }
 
-/// Looks at this machine from `cwd`. Starts nothing but version probes, writes nothing but the version cache.
+/// Looks at this machine from `cwd`. Starts nothing but version probes and registered guards, writes nothing but the version
+/// cache.
 pub fn examine(env: &Env, config: &Config, cwd: &Path) -> Report {
     let requested = requested(config);
     let mut broken = Vec::new();
@@ -105,12 +125,14 @@ pub fn examine(env: &Env, config: &Config, cwd: &Path) -> Report {
     if env.amplihack_home().is_none() {
         broken.push("neither AMPLIHACK_HOME nor HOME is an absolute path; set one".to_owned());
     }
+    let hooks = AgentBinary::ALL.into_iter().map(|agent| agent_hooks(agent, env, cwd, &mut broken)).collect();
     Report {
         requested,
         auto_threshold: AUTO_TEMPFILE_THRESHOLD_BYTES,
         channels: AgentBinary::ALL.into_iter().map(|agent| channels(agent, requested)).collect(),
         resolved: resolve_in(cwd, env, &System::new(env), jiff::Timestamp::now()),
         agents,
+        hooks,
         tools: [("tmux", "-V"), ("git", "--version"), ("ssh", "-V")]
             .map(|(name, flag)| Tool { name, version: tool_version(name, flag, env) })
             .into(),
@@ -162,6 +184,22 @@ fn agent_report(agent: AgentBinary, env: &Env, config: &Config, broken: &mut Vec
         }
     };
     AgentReport { agent, found }
+}
+
+fn agent_hooks(agent: AgentBinary, env: &Env, cwd: &Path, broken: &mut Vec<String>) -> AgentHooks {
+    let scopes = [Some(Scope::User), Scope::repository(cwd).ok()];
+    let registrations: Vec<Registration> =
+        scopes.iter().flatten().filter_map(|scope| inspect(agent, scope, env, cwd)).collect();
+    for registration in &registrations {
+        let path = registration.path.display().to_string();
+        broken.extend(registration.state.fault(agent).map(|fault| {
+            let named = fault.contains(&path);
+            if named { format!("{agent}: {fault}") } else { format!("{agent}: {path}: {fault}") }
+        }));
+    }
+    let any = Program::binary("/");
+    let no_guard = hooks(agent, &any, Facts::default()).err().map(|error| error.to_string());
+    AgentHooks { agent, no_guard, registrations }
 }
 
 fn found(installed: &Installed, env: &Env) -> Found {

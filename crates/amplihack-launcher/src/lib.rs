@@ -8,6 +8,7 @@ mod environment;
 mod error;
 pub mod flag_matrix;
 mod guard;
+pub mod install;
 mod notice;
 mod plan;
 pub mod prompt_delivery;

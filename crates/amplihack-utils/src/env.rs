@@ -263,9 +263,27 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "Any value switches colour off; without it there is colour only on a terminal.",
     },
     Variable {
+        name: "CLAUDE_CONFIG_DIR",
+        role: Role::Read,
+        default: "~/.claude",
+        meaning: "Where Claude Code keeps its settings; install registers there.",
+    },
+    Variable {
+        name: "CODEX_HOME",
+        role: Role::Read,
+        default: "~/.codex",
+        meaning: "Where Codex keeps its hooks and its trust in them; install registers there.",
+    },
+    Variable {
+        name: "COPILOT_HOME",
+        role: Role::Read,
+        default: "~/.copilot",
+        meaning: "Where Copilot keeps its hooks; install registers there.",
+    },
+    Variable {
         name: "XDG_CONFIG_HOME",
         role: Role::Read,
         default: "~/.config",
-        meaning: "Where the user's amplihack/config.toml is looked for.",
+        meaning: "Where the user's amplihack/config.toml, and Amp's settings, are looked for.",
     },
 ];

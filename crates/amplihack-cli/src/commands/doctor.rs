@@ -1,5 +1,7 @@
 //! `amplihack doctor`: what is true on this machine.
 
+mod hooks;
+
 use std::fmt::Write;
 
 use amplihack_agent::{AgentBinary, Trust};
@@ -28,7 +30,7 @@ pub(crate) fn run(args: &DoctorArgs, env: &Env) -> Result<u8, Failure> {
     if args.json {
         ui::data(&format!("{:#}\n", as_json(&report)))?;
     } else {
-        ui::data(&as_text(&report))?;
+        ui::data(&as_text(&report, env))?;
     }
     Ok(u8::from(!report.broken.is_empty()))
 }
@@ -52,7 +54,7 @@ fn prove_all(named: &[AgentBinary], env: &Env, config: &Config) -> Result<Vec<St
     Ok(broken)
 }
 
-fn as_text(report: &Report) -> String {
+fn as_text(report: &Report, env: &Env) -> String {
     let mut out = String::from("Prompt delivery\n");
     let _ = writeln!(out, "  requested: {}", report.requested);
     let _ = writeln!(out, "  auto threshold: {} bytes", report.auto_threshold);
@@ -68,6 +70,8 @@ fn as_text(report: &Report) -> String {
             Err(hint) => writeln!(out, "  {}: not found; {hint}", agent.agent),
         };
     }
+    let _ = writeln!(out, "\nHooks");
+    out += &hooks::as_text(&report.hooks, env);
     let _ = writeln!(out, "\nTools");
     for tool in &report.tools {
         let _ = writeln!(out, "  {}: {}", tool.name, tool.version.as_deref().unwrap_or("not found"));
@@ -148,6 +152,7 @@ fn as_json(report: &Report) -> Value {
             }),
             Err(hint) => json!({ "agent": agent.agent.name(), "found": false, "hint": hint }),
         }).collect::<Vec<_>>(),
+        "hooks": hooks::as_json(&report.hooks),
         "tools": report.tools.iter().map(|tool| json!({ "name": tool.name, "version": tool.version })).collect::<Vec<_>>(),
         "broken": report.broken,
     })

@@ -5,8 +5,10 @@ mod completions;
 mod config;
 mod demo;
 mod doctor;
+mod install;
 mod launch;
 pub(crate) mod policy;
+mod uninstall;
 mod which;
 
 use amplihack_agent::AgentBinary;
@@ -27,6 +29,8 @@ pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
         Command::Which(args) => which::run(&args, env),
         Command::Doctor(args) => doctor::run(&args, env),
         Command::Demo(args) => demo::run(&args, env),
+        Command::Install(args) => install::run(&args, env),
+        Command::Uninstall(args) => uninstall::run(&args, env),
         Command::Config(command) => config::run(command, env),
         Command::Policy(command) => policy::run(command, env),
         Command::Audit(command) => audit::run(command, env),

@@ -4,7 +4,7 @@ use amplihack_testkit::{Run, Sandbox};
 
 use crate::world::run;
 
-const VERBS: [&str; 13] = [
+const VERBS: [&str; 15] = [
     "claude",
     "copilot",
     "codex",
@@ -14,6 +14,8 @@ const VERBS: [&str; 13] = [
     "which",
     "doctor",
     "demo",
+    "install",
+    "uninstall",
     "config",
     "policy",
     "audit",

@@ -1,0 +1,95 @@
+//! What `doctor` says about hooks.
+
+use std::fmt::Write;
+
+use amplihack_agent::AgentBinary;
+use amplihack_launcher::doctor::{AgentHooks, TIME_OUT};
+use amplihack_launcher::install::{Registration, State, TrustState, shown};
+use amplihack_utils::env::Env;
+use serde_json::{Value, json};
+
+/// A block for each agent.
+pub(super) fn as_text(hooks: &[AgentHooks], env: &Env) -> String {
+    let mut out = String::new();
+    for hooks in hooks {
+        hooks_text(&mut out, hooks, env);
+    }
+    let _ = writeln!(out, "  {TIME_OUT}");
+    out
+}
+
+/// The same for programs.
+pub(super) fn as_json(hooks: &[AgentHooks]) -> Value {
+    let agents = hooks.iter().map(|hooks| {
+        let registrations = hooks.registrations.iter();
+        json!({
+            "agent": hooks.agent.name(),
+            "guarded_launches": hooks.no_guard.is_none(),
+            "why_not": hooks.no_guard,
+            "registrations": registrations.map(|one| state_json(hooks.agent, one)).collect::<Vec<_>>(),
+        })
+    });
+    json!({"agents": agents.collect::<Vec<_>>(), "note": TIME_OUT})
+}
+
+fn hooks_text(out: &mut String, hooks: &AgentHooks, env: &Env) {
+    let _ = writeln!(out, "  {}", hooks.agent);
+    let _ = match &hooks.no_guard {
+        None => writeln!(out, "    launch: every launch carries the guard"),
+        Some(why) => writeln!(out, "    launch: no guard; {why}"),
+    };
+    for registration in &hooks.registrations {
+        let (scope, path) = (registration.scope.name(), shown(&registration.path, env));
+        let _ = writeln!(out, "    {scope}: {}, {path}", state_text(&registration.state));
+    }
+}
+
+fn state_text(state: &State) -> String {
+    match state {
+        State::Absent => "not registered".to_owned(),
+        State::Rules(count) => format!("{count} permission rules"),
+        State::Registered { program, trust, fault } => {
+            let mut text = "registered".to_owned();
+            match program {
+                Some(program) => text.extend([" with ", &program.display().to_string()]),
+                None => text.push_str(" with wrappers that look for it"),
+            }
+            text.push_str(match trust {
+                Some(TrustState::Trusted) => ", trusted",
+                Some(TrustState::Untrusted) => ", not trusted",
+                Some(TrustState::Changed) => ", changed since it was trusted",
+                Some(TrustState::Disabled) => ", switched off",
+                None => "",
+            });
+            text.push_str(if fault.is_some() { ", does not hold" } else { ", holds" });
+            text
+        }
+        _ => "broken".to_owned(),
+    }
+}
+
+fn state_json(agent: AgentBinary, registration: &Registration) -> Value {
+    let name = match &registration.state {
+        State::Absent => "absent",
+        State::Rules(_) => "rules",
+        State::Unreadable(_) => "unreadable",
+        State::Incomplete(_) => "incomplete",
+        State::Off(_) => "off",
+        State::Stale(_) => "stale",
+        State::Registered { fault: None, .. } => "holds",
+        _ => "does_not_hold",
+    };
+    let (program, trust) = match &registration.state {
+        State::Registered { program, trust, .. } => (program.as_ref(), *trust),
+        State::Stale(program) => (Some(program), None),
+        _ => (None, None),
+    };
+    json!({
+        "scope": registration.scope.name(),
+        "path": registration.path,
+        "state": name,
+        "program": program,
+        "trusted": trust.map(|trust| trust == TrustState::Trusted),
+        "fault": registration.state.fault(agent),
+    })
+}

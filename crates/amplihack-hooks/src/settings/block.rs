@@ -1,0 +1,38 @@
+//! A marked block in a text that people write too.
+
+const START: &str = "<!-- AMPLIHACK_INSTRUCTIONS_START -->";
+const END: &str = "<!-- AMPLIHACK_INSTRUCTIONS_END -->";
+
+/// Where the block is, marks and the line's end included.
+fn place(text: &str) -> Option<std::ops::Range<usize>> {
+    let start = text.find(START)?;
+    let end = start + text[start..].find(END)? + END.len();
+    let end = if text[end..].starts_with('\n') { end + 1 } else { end };
+    Some(start..end)
+}
+
+pub(super) fn apply(current: Option<&str>, block: &str) -> String {
+    let mut text = current.unwrap_or_default().to_owned();
+    let block = format!("{START}\n{}\n{END}\n", block.trim_end());
+    if let Some(range) = place(&text) {
+        text.replace_range(range, &block);
+        return text;
+    }
+    if !text.is_empty() {
+        text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
+    }
+    text.push_str(&block);
+    text
+}
+
+pub(super) fn strip(current: &str) -> Option<String> {
+    let mut text = current.to_owned();
+    if let Some(range) = place(&text) {
+        text.replace_range(range.clone(), "");
+        // The blank line that was put before it.
+        if text[..range.start].ends_with("\n\n") && range.start == text.len() {
+            text.pop();
+        }
+    }
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,104 @@
+//! Which registered commands are ours: what a shell would start, read back from the text of a registration.
+
+use std::path::PathBuf;
+
+use crate::event::HookEvent;
+
+/// A command of ours in a registration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registered {
+    /// The program that it starts.
+    pub program: PathBuf,
+    /// The event that it answers.
+    pub event: HookEvent,
+}
+
+impl Registered {
+    /// Reads a command; `None` if it is not ours.
+    ///
+    /// Ours start `amplihack-hooks EVENT` or `amplihack hook EVENT`, from whatever directory. A program of another name that
+    /// only mentions one of them is somebody else's.
+    pub fn parse(command: &str) -> Option<Self> {
+        let words = words(command);
+        let program = PathBuf::from(words.first()?);
+        let event = match program.file_name()?.to_str()? {
+            "amplihack-hooks" => words.get(1)?,
+            "amplihack" if words.get(1)? == "hook" => words.get(2)?,
+            _ => return None,
+        };
+        let event = HookEvent::from_name(event)?;
+        Some(Self { program, event })
+    }
+}
+
+/// The words of the first simple command, without their quotes. Ends where anything else begins.
+fn words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = command.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            ' ' | '\t' => words.extend(word.take()),
+            '|' | '&' | ';' | '<' | '>' | '(' | ')' | '\n' | '`' | '$' => break,
+            '\'' => {
+                let word = word.get_or_insert_default();
+                word.extend(chars.by_ref().take_while(|c| *c != '\''));
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                while let Some(c) = chars.next().filter(|c| *c != '"') {
+                    word.extend(if c == '\\' { chars.next() } else { Some(c) });
+                }
+            }
+            '\\' => word.get_or_insert_default().extend(chars.next()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registration::quoted;
+
+    #[test]
+    fn ours_are_known_by_the_program_that_they_start() {
+        for (command, program, event) in [
+            ("/b/amplihack-hooks pre-tool-use --host claude || exit 2", "/b/amplihack-hooks", "pre-tool-use"),
+            ("'/b c/it'\\''s/amplihack' hook stop", "/b c/it's/amplihack", "stop"),
+            ("\"/old/amplihack-hooks\" session-end", "/old/amplihack-hooks", "session-stop"),
+            ("amplihack-hooks stop", "amplihack-hooks", "stop"),
+        ] {
+            let found = Registered::parse(command).unwrap();
+            assert_eq!((found.program, found.event.name()), (program.into(), event), "{command}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_somebody_elses() {
+        for command in [
+            "",
+            "echo amplihack-hooks stop",
+            "/b/my-amplihack-hooks stop",
+            "/b/amplihack-hooks",
+            "/b/amplihack-hooks | tee stop",
+            "/b/amplihack-hooks frobnicate",
+            "/b/amplihack doctor",
+            "cd /x && /b/amplihack-hooks stop",
+            "'unended",
+        ] {
+            assert_eq!(Registered::parse(command), None, "{command}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_path_that_is_quoted_is_read_back(directory in "/[^\\x00-\\x1f]{0,20}") {
+            let program = format!("{directory}/amplihack-hooks");
+            let found = Registered::parse(&format!("{} stop || true", quoted(&program))).unwrap();
+            proptest::prop_assert_eq!(found.program, PathBuf::from(program));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Hooks in Claude's format, which Claude Code's settings and Codex's `hooks.json` share.
+
+use amplihack_utils::agent_binary::AgentBinary;
+use jsonc_parser::cst::{CstNode, CstObject};
+use serde_json::{Value, json};
+
+use super::json::{array, input, is_bare, parse, root_object, value};
+use super::{EditError, Registered};
+use crate::event::HookEvent;
+use crate::registration::Hook;
+
+/// A command of ours that a text registers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The program and the event.
+    pub registered: Registered,
+    /// The whole command.
+    pub command: String,
+    /// Seconds.
+    pub timeout: Option<u64>,
+    /// The event's name in the text.
+    pub name: String,
+    /// The place of its group among the event's groups, and its own in the group.
+    pub place: (usize, usize),
+    /// What the group matches.
+    pub matcher: Option<String>,
+}
+
+/// The commands of ours in a text in Claude's format.
+pub fn found(text: &str) -> Result<Vec<Found>, EditError> {
+    let value = value(text)?;
+    let mut all = Vec::new();
+    for (name, groups) in value["hooks"].as_object().into_iter().flatten() {
+        for (outer, group) in groups.as_array().into_iter().flatten().enumerate() {
+            for (inner, hook) in group["hooks"].as_array().into_iter().flatten().enumerate() {
+                let Some(command) = hook["command"].as_str() else { continue };
+                let Some(registered) = Registered::parse(command) else { continue };
+                all.push(Found {
+                    registered,
+                    command: command.to_owned(),
+                    timeout: hook["timeout"].as_u64(),
+                    name: name.clone(),
+                    place: (outer, inner),
+                    matcher: group["matcher"].as_str().map(str::to_owned),
+                });
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The group that one hook of ours is.
+fn group(hook: &Hook) -> Value {
+    let one = json!({"type": "command", "command": hook.command, "timeout": hook.timeout});
+    json!({"matcher": "*", "hooks": [one]})
+}
+
+/// Whether exactly these hooks are registered already, each once and in its event.
+fn is_in(text: &str, hooks: &[Hook]) -> Result<bool, EditError> {
+    let found = found(text)?;
+    let same = |hook: &Hook| {
+        let fits = |found: &&Found| {
+            found.command == hook.command
+                && found.timeout == Some(hook.timeout.into())
+                && found.matcher.as_deref() == Some("*")
+                && hook.event.claude_name() == Some(&found.name)
+        };
+        found.iter().filter(fits).count() == 1
+    };
+    Ok(found.len() == hooks.len() && hooks.iter().all(same))
+}
+
+pub(super) fn apply(current: Option<&str>, host: AgentBinary, hooks: &[Hook]) -> Result<String, EditError> {
+    let text = current.unwrap_or_default();
+    let hooks: Vec<Hook> = hooks.iter().filter(|hook| hook.event.claude_name().is_some()).cloned().collect();
+    if !is_in(text, &hooks)? {
+        let text = put(text, &hooks)?;
+        // Codex reads none of the hooks of a file that is not plain JSON; repeated keys hide what was put in.
+        if host == AgentBinary::Codex {
+            serde_json::from_str::<Value>(&text).map_err(|error| EditError::Syntax {
+                line: error.line(),
+                why: "Codex takes no comments and no trailing commas here".to_owned(),
+            })?;
+        }
+        if !is_in(&text, &hooks)? {
+            return Err(EditError::Shape { what: "one of its keys twice".to_owned() });
+        }
+        return Ok(text);
+    }
+    Ok(text.to_owned())
+}
+
+fn put(text: &str, hooks: &[Hook]) -> Result<String, EditError> {
+    let fresh = text.trim().is_empty();
+    let root = parse(text)?;
+    let object = root_object(&root)?;
+    remove_ours(&object, false)?;
+    let events = object
+        .object_value_or_create("hooks")
+        .ok_or_else(|| EditError::Shape { what: "something else than an object as hooks".to_owned() })?;
+    for hook in hooks {
+        let Some(name) = hook.event.claude_name() else { continue };
+        let groups = array(&events, name)?;
+        groups.ensure_multiline();
+        groups.append(input(&group(hook)));
+    }
+    let mut text = root.to_string();
+    if fresh && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+pub(super) fn strip(current: &str) -> Result<Option<String>, EditError> {
+    if found(current)?.is_empty() {
+        return Ok(Some(current.to_owned()));
+    }
+    let root = parse(current)?;
+    remove_ours(&root_object(&root)?, true)?;
+    let text = root.to_string();
+    Ok((!is_bare(&text)).then_some(text))
+}
+
+/// Takes our commands out; with `clean` also what is empty then and held something before.
+fn remove_ours(object: &CstObject, clean: bool) -> Result<(), EditError> {
+    let Some(hooks) = object.get("hooks") else { return Ok(()) };
+    let shape = |what: &str| EditError::Shape { what: what.to_owned() };
+    let events = hooks.object_value().ok_or_else(|| shape("something else than an object as hooks"))?;
+    let mut removed = false;
+    for event in events.properties() {
+        // Somebody else's shape is not ours to judge.
+        let Some(groups) = event.array_value() else { continue };
+        let mut here = false;
+        for group in groups.elements() {
+            here |= remove_from_group(&group);
+        }
+        removed |= here;
+        if clean && here && groups.elements().is_empty() {
+            event.remove();
+        }
+    }
+    if clean && removed && events.properties().is_empty() {
+        hooks.remove();
+    }
+    Ok(())
+}
+
+/// Whether a command of ours was in the group; a group that held nothing else goes whole.
+fn remove_from_group(group: &CstNode) -> bool {
+    let Some(hooks) = group.as_object().and_then(|group| group.array_value("hooks")) else { return false };
+    let ours = |hook: &CstNode| {
+        let command = hook.as_object()?.get("command")?.value()?.as_string_lit()?.decoded_value().ok()?;
+        Registered::parse(&command)
+    };
+    let (ours, theirs): (Vec<CstNode>, Vec<CstNode>) =
+        hooks.elements().into_iter().partition(|hook| ours(hook).is_some());
+    let any = !ours.is_empty();
+    if any && theirs.is_empty() {
+        group.clone().remove();
+    } else {
+        ours.into_iter().for_each(CstNode::remove);
+    }
+    any
+}
+
+/// The event of a name in Claude's format.
+pub(super) fn event(name: &str) -> Option<HookEvent> {
+    [
+        HookEvent::SessionStart,
+        HookEvent::UserPromptSubmit,
+        HookEvent::PreToolUse,
+        HookEvent::PostToolUse,
+        HookEvent::Stop,
+        HookEvent::SubagentStop,
+        HookEvent::PreCompact,
+        HookEvent::SessionStop,
+    ]
+    .into_iter()
+    .find(|event| event.claude_name() == Some(name))
+}

@@ -1,0 +1,80 @@
+//! JSON with comments, as users write it, edited in place.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
+use serde_json::Value;
+
+use super::EditError;
+
+/// How the hosts read these files: comments and trailing commas, and nothing else beside JSON.
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: true,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// The tree of a text, whose root is an object or nothing at all.
+pub(super) fn parse(text: &str) -> Result<CstRootNode, EditError> {
+    let root = CstRootNode::parse(text, &OPTIONS).map_err(|error| EditError::Syntax {
+        line: error.line_display(),
+        why: error.kind().to_string().to_lowercase(),
+    })?;
+    match root.value() {
+        None | Some(CstNode::Container(jsonc_parser::cst::CstContainerNode::Object(_))) => Ok(root),
+        Some(_) => Err(EditError::Shape { what: "something else than an object".to_owned() }),
+    }
+}
+
+/// The value of a text as a host reads it: of a repeated key the last counts.
+pub fn value(text: &str) -> Result<Value, EditError> {
+    fn plain(node: &CstNode) -> Option<Value> {
+        if let Some(object) = node.as_object() {
+            let pairs = object.properties().into_iter();
+            return pairs.map(|prop| Some((prop.decoded_name()?, plain(&prop.value()?)?))).collect();
+        }
+        if let Some(array) = node.as_array() {
+            return array.elements().iter().map(plain).collect();
+        }
+        serde_json::from_str(&node.to_string()).ok()
+    }
+    let root = parse(text)?;
+    let empty = || Value::Object(serde_json::Map::new());
+    let Some(node) = root.value() else { return Ok(empty()) };
+    plain(&node).ok_or_else(|| EditError::Shape { what: "a value that is not JSON".to_owned() })
+}
+
+/// The object at the root, made where there is none.
+pub(super) fn root_object(root: &CstRootNode) -> Result<CstObject, EditError> {
+    root.object_value_or_create().ok_or_else(|| EditError::Shape { what: "no object".to_owned() })
+}
+
+/// `value` as the tree takes it in.
+pub(super) fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
+        Value::Object(pairs) => {
+            CstInputValue::Object(pairs.iter().map(|(name, value)| (name.clone(), input(value))).collect())
+        }
+    }
+}
+
+/// The array `name` of `object`, made where there is none.
+pub(super) fn array(object: &CstObject, name: &str) -> Result<jsonc_parser::cst::CstArray, EditError> {
+    object.array_value_or_create(name).ok_or_else(|| EditError::Shape { what: format!("no list as {name}") })
+}
+
+/// Whether nothing is left in the text, not even a comment.
+pub(super) fn is_bare(text: &str) -> bool {
+    matches!(text.split_whitespace().collect::<String>().as_str(), "" | "{}")
+}

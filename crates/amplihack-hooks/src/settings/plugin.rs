@@ -1,0 +1,66 @@
+//! Copilot's list of installed plugins, in which ours has one entry.
+
+use serde_json::Value;
+
+use super::EditError;
+use super::json::{array, input, is_bare, parse, root_object, value};
+
+/// The setting.
+const NAME: &str = "installed_plugins";
+
+fn is_ours(entry: &Value) -> bool {
+    entry["name"] == "amplihack" && entry["marketplace"] == "local"
+}
+
+pub(super) fn apply(current: Option<&str>, entry: &Value) -> Result<String, EditError> {
+    let text = current.unwrap_or_default();
+    let before = value(text)?;
+    let same = |there: &Value| {
+        let mut there = there.clone();
+        // When it was installed is no difference.
+        there["installed_at"] = entry["installed_at"].clone();
+        there == *entry
+    };
+    let ours: Vec<&Value> =
+        before[NAME].as_array().into_iter().flatten().filter(|there| is_ours(there)).collect();
+    if matches!(ours[..], [one] if same(one)) {
+        return Ok(text.to_owned());
+    }
+    let root = parse(text)?;
+    let list = array(&root_object(&root)?, NAME)?;
+    list.ensure_multiline();
+    remove(&list);
+    list.append(input(entry));
+    let mut changed = root.to_string();
+    if text.trim().is_empty() && !changed.ends_with('\n') {
+        changed.push('\n');
+    }
+    Ok(changed)
+}
+
+/// Whether there was an entry of ours.
+fn remove(list: &jsonc_parser::cst::CstArray) -> bool {
+    let ours = |node: &jsonc_parser::cst::CstNode| {
+        value(&format!("{{\"x\":{node}}}")).is_ok_and(|value| is_ours(&value["x"]))
+    };
+    let ours: Vec<_> = list.elements().into_iter().filter(ours).collect();
+    let any = !ours.is_empty();
+    ours.into_iter().for_each(jsonc_parser::cst::CstNode::remove);
+    any
+}
+
+pub(super) fn strip(current: &str) -> Result<Option<String>, EditError> {
+    let root = parse(current)?;
+    let object = root_object(&root)?;
+    let Some(list) = object.array_value(NAME) else { return Ok(Some(current.to_owned())) };
+    if !remove(&list) {
+        return Ok(Some(current.to_owned()));
+    }
+    if list.elements().is_empty()
+        && let Some(setting) = object.get(NAME)
+    {
+        setting.remove();
+    }
+    let text = root.to_string();
+    Ok((!is_bare(&text)).then_some(text))
+}

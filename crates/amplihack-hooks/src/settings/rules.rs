@@ -1,0 +1,65 @@
+//! Amp's permissions: the first rule that matches decides, so ours stand in front.
+
+use jsonc_parser::cst::CstNode;
+use serde_json::Value;
+
+use super::EditError;
+use super::json::{array, input, is_bare, parse, root_object, value};
+
+/// The setting.
+const NAME: &str = "amp.permissions";
+
+pub(super) fn apply(current: Option<&str>, rules: &[Value]) -> Result<String, EditError> {
+    let text = current.unwrap_or_default();
+    let before = value(text)?;
+    let empty = Vec::new();
+    let there = before[NAME].as_array().unwrap_or(&empty);
+    if rules.is_empty() || there.get(..rules.len()) == Some(rules) {
+        return Ok(text.to_owned());
+    }
+    let root = parse(text)?;
+    let list = array(&root_object(&root)?, NAME)?;
+    list.ensure_multiline();
+    for (index, rule) in rules.iter().enumerate() {
+        list.insert(index, input(rule));
+    }
+    let mut changed = root.to_string();
+    if text.trim().is_empty() && !changed.ends_with('\n') {
+        changed.push('\n');
+    }
+    if value(&changed)?[NAME].as_array().and_then(|list| list.get(..rules.len())) != Some(rules) {
+        return Err(EditError::Shape { what: format!("{NAME} twice") });
+    }
+    Ok(changed)
+}
+
+pub(super) fn strip(current: &str, rules: &[Value]) -> Result<Option<String>, EditError> {
+    let root = parse(current)?;
+    let object = root_object(&root)?;
+    let Some(list) = object.array_value(NAME) else { return Ok(Some(current.to_owned())) };
+    let mut left = rules.to_vec();
+    let mut removed = false;
+    // Each of ours once: a rule of the user's that says the same stays.
+    for element in list.elements() {
+        let same = |rule: &Value| as_value(&element).as_ref() == Some(rule);
+        if let Some(index) = left.iter().position(same) {
+            left.remove(index);
+            element.remove();
+            removed = true;
+        }
+    }
+    if !removed {
+        return Ok(Some(current.to_owned()));
+    }
+    if list.elements().is_empty()
+        && let Some(setting) = object.get(NAME)
+    {
+        setting.remove();
+    }
+    let text = root.to_string();
+    Ok((!is_bare(&text)).then_some(text))
+}
+
+fn as_value(node: &CstNode) -> Option<Value> {
+    value(&format!("{{\"x\":{node}}}")).ok().map(|mut value| value["x"].take())
+}

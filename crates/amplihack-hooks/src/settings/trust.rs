@@ -1,0 +1,179 @@
+//! Codex's trust in hooks: it runs a hook only if its configuration holds the hash of exactly that hook.
+//!
+//! What Codex 0.171.0 was shown to do: the key is `FILE:EVENT:GROUP:HOOK`, the hash is SHA-256 over JSON with sorted keys of
+//! the event, the matcher where the event has one, and the handler with its defaults filled in. A test asks the real Codex.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use toml_edit::{DocumentMut, Item, Table, value};
+
+use super::hooks::event;
+use super::{EditError, Found, found};
+use crate::event::HookEvent;
+
+/// Whether Codex runs a hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrustState {
+    /// It does.
+    Trusted,
+    /// It was never trusted: Codex skips it without a word.
+    Untrusted,
+    /// It was trusted, and changed since: Codex skips it without a word.
+    Changed,
+    /// Its user switched it off.
+    Disabled,
+}
+
+/// Key and hash of every hook of ours in `hooks`, the text of the file at `path`.
+pub fn entries(path: &Path, hooks: &str) -> Result<Vec<(String, String)>, EditError> {
+    Ok(found(hooks)?.iter().filter_map(|found| entry(path, found)).collect())
+}
+
+fn entry(path: &Path, found: &Found) -> Option<(String, String)> {
+    let event = event(&found.name)?;
+    let (group, hook) = found.place;
+    Some((format!("{}:{}:{group}:{hook}", path.display(), label(event)?), hash(event, found)?))
+}
+
+/// The event's name in keys and hashes.
+fn label(event: HookEvent) -> Option<&'static str> {
+    Some(match event {
+        HookEvent::SessionStart => "session_start",
+        HookEvent::SessionStop => "session_end",
+        HookEvent::UserPromptSubmit => "user_prompt_submit",
+        HookEvent::PreToolUse => "pre_tool_use",
+        HookEvent::PostToolUse => "post_tool_use",
+        HookEvent::Stop => "stop",
+        HookEvent::SubagentStop => "subagent_stop",
+        HookEvent::PreCompact => "pre_compact",
+        _ => return None,
+    })
+}
+
+fn hash(event: HookEvent, found: &Found) -> Option<String> {
+    // What Codex takes for granted, and the least that it gives a hook.
+    let timeout = match event {
+        HookEvent::SessionStop => found.timeout.unwrap_or(3).clamp(1, 3),
+        _ => found.timeout.unwrap_or(600).max(1),
+    };
+    let handler = json!({"async": false, "command": found.command, "timeout": timeout, "type": "command"});
+    let mut identity = Map::new();
+    identity.insert("event_name".to_owned(), label(event)?.into());
+    identity.insert("hooks".to_owned(), json!([handler]));
+    // These events have nothing that could be matched.
+    if !matches!(event, HookEvent::UserPromptSubmit | HookEvent::Stop)
+        && let Some(matcher) = &found.matcher
+    {
+        identity.insert("matcher".to_owned(), matcher.as_str().into());
+    }
+    let digest = Sha256::digest(sorted(&Value::Object(identity)).as_bytes());
+    let mut hash = "sha256:".to_owned();
+    for byte in digest {
+        let _ = write!(hash, "{byte:02x}");
+    }
+    Some(hash)
+}
+
+/// `value` without blanks, the keys of every object in their order.
+fn sorted(value: &Value) -> String {
+    match value {
+        Value::Object(pairs) => {
+            let mut pairs: Vec<_> = pairs.iter().collect();
+            pairs.sort_by_key(|(name, _)| *name);
+            let pairs: Vec<String> =
+                pairs.into_iter().map(|(name, value)| format!("{}:{}", json!(name), sorted(value))).collect();
+            format!("{{{}}}", pairs.join(","))
+        }
+        Value::Array(values) => {
+            format!("[{}]", values.iter().map(sorted).collect::<Vec<_>>().join(","))
+        }
+        value => value.to_string(),
+    }
+}
+
+fn document(text: &str) -> Result<DocumentMut, EditError> {
+    text.parse().map_err(|error: toml_edit::TomlError| EditError::Syntax {
+        line: error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1),
+        why: error.message().lines().next().unwrap_or_default().to_owned(),
+    })
+}
+
+/// What Codex makes of one hook, by the text of its configuration.
+pub fn state(config: &str, key: &str, hash: &str) -> Result<TrustState, EditError> {
+    let document = document(config)?;
+    let entry = document.get("hooks").and_then(|hooks| hooks.get("state")).and_then(|state| state.get(key));
+    let Some(entry) = entry else { return Ok(TrustState::Untrusted) };
+    if entry.get("enabled").and_then(Item::as_bool) == Some(false) {
+        return Ok(TrustState::Disabled);
+    }
+    Ok(match entry.get("trusted_hash").and_then(Item::as_str) {
+        Some(found) if found == hash => TrustState::Trusted,
+        Some(_) => TrustState::Changed,
+        None => TrustState::Untrusted,
+    })
+}
+
+pub(super) fn apply(current: Option<&str>, entries: &[(String, String)]) -> Result<String, EditError> {
+    let text = current.unwrap_or_default();
+    let trusted = |(key, hash): &(String, String)| Ok(state(text, key, hash)? == TrustState::Trusted);
+    if entries.iter().map(trusted).collect::<Result<Vec<bool>, EditError>>()?.into_iter().all(|yes| yes) {
+        return Ok(text.to_owned());
+    }
+    let mut document = document(text)?;
+    let shape = |what: &str| EditError::Shape { what: what.to_owned() };
+    let implicit = || {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    };
+    let hooks = document
+        .entry("hooks")
+        .or_insert_with(implicit)
+        .as_table_like_mut()
+        .ok_or_else(|| shape("something else than a table as hooks"))?;
+    let state = hooks
+        .entry("state")
+        .or_insert_with(implicit)
+        .as_table_like_mut()
+        .ok_or_else(|| shape("something else than a table as hooks.state"))?;
+    for (key, hash) in entries {
+        let entry = state
+            .entry(key)
+            .or_insert_with(|| Item::Table(Table::new()))
+            .as_table_like_mut()
+            .ok_or_else(|| shape("something else than a table in hooks.state"))?;
+        entry.insert("trusted_hash", value(hash));
+    }
+    Ok(document.to_string())
+}
+
+pub(super) fn strip(current: &str, entries: &[(String, String)]) -> Result<Option<String>, EditError> {
+    let mut document = document(current)?;
+    let mut removed = false;
+    if let Some(hooks) = document.get_mut("hooks").and_then(Item::as_table_like_mut) {
+        if let Some(state) = hooks.get_mut("state").and_then(Item::as_table_like_mut) {
+            for (key, hash) in entries {
+                // Another hash is somebody else's trust in somebody else's hook.
+                let ours = |entry: &Item| entry.get("trusted_hash").and_then(Item::as_str) == Some(hash);
+                if state.get(key).is_some_and(ours) {
+                    state.remove(key);
+                    removed = true;
+                }
+            }
+            if removed && state.is_empty() {
+                hooks.remove("state");
+            }
+        }
+        if removed && hooks.is_empty() {
+            document.remove("hooks");
+        }
+    }
+    if !removed {
+        return Ok(Some(current.to_owned()));
+    }
+    let text = document.to_string();
+    Ok((!text.trim().is_empty()).then_some(text))
+}
