@@ -76,6 +76,9 @@ pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
     if FILES.iter().any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2)) {
         return Some(("stored credentials", false));
     }
+    if matches!(name, ".gnupg" | ".aws") {
+        return Some(("stored credentials", false));
+    }
     if matches!(name, ".env" | ".env.local" | ".env.production" | ".env.prod") {
         return Some(("the project's secrets", false));
     }

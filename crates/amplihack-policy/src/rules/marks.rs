@@ -60,6 +60,14 @@ pub(crate) fn may_be(pattern: &str, name: &str) -> bool {
     if is_plain(pattern) {
         return pattern == name;
     }
+    // Most patterns begin with a letter that the name does not: no need to take them apart.
+    if pattern
+        .as_bytes()
+        .first()
+        .is_some_and(|first| first.is_ascii_alphanumeric() && name.as_bytes().first() != Some(first))
+    {
+        return false;
+    }
     let pattern = tokens(pattern);
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n, mut star) = (0, 0, None);
