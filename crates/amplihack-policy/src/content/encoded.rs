@@ -20,18 +20,18 @@ pub(super) fn decoded(text: &str) -> Vec<(Span, String)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
-    while at < bytes.len() {
-        if !RUN[usize::from(bytes[at])] {
-            at += 1;
+    // A run that is long enough has all of a window: looked at from its end, most windows are passed after a byte or two.
+    while let Some(window) = bytes.get(at..at + SHORTEST) {
+        if let Some(gap) = window.iter().rposition(|&byte| !RUN[usize::from(byte)]) {
+            at += gap + 1;
             continue;
         }
         let start = at;
+        at += SHORTEST;
         while at < bytes.len() && RUN[usize::from(bytes[at])] {
             at += 1;
         }
-        if at - start >= SHORTEST
-            && let Some(plain) = decode(&text[start..at])
-        {
+        if let Some(plain) = decode(&text[start..at]) {
             found.push((Span { start, end: at }, plain));
         }
     }

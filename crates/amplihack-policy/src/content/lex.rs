@@ -2,8 +2,8 @@
 
 use super::fold::{Folded, fold};
 use super::words::{
-    COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PHRASES, PREV, SECRET, SEED, Set, TO_WHERE, TOKEN_MARK,
-    known, may_begin_dense, step,
+    BEGINS, COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PHRASES, PREV, SECRET, SEED, Set, TO_WHERE,
+    TOKEN_MARK, known, may_be_known, may_begin_dense, step,
 };
 use crate::decision::Span;
 
@@ -148,7 +148,7 @@ impl Letters {
         if plain.first() == Some(&b'_') || plain.last() == Some(&b'_') {
             return look_up(trim(plain));
         }
-        if self.digits && (3..=16).contains(&self.len) {
+        if self.digits && (3..=16).contains(&self.len) && plain.iter().any(u8::is_ascii_lowercase) {
             return [b'i', b'l'].into_iter().find_map(|one| leet(plain, one));
         }
         None
@@ -220,6 +220,40 @@ static FOLD: [u8; 128] = {
     table
 };
 
+/// What an ASCII word has in it, as bits: nothing is 0.
+mod has {
+    /// Anything that makes words.
+    pub(super) const LETTER: u8 = 1;
+    /// A small letter.
+    pub(super) const LOWER: u8 = 2;
+    /// A digit that may stand for a letter.
+    pub(super) const LEET: u8 = 4;
+    /// Another digit.
+    pub(super) const DIGIT: u8 = 8;
+    /// `_`
+    pub(super) const LOW_LINE: u8 = 16;
+}
+
+/// What each byte adds to a word; 0 for what ends one, and for what is not ASCII.
+static HAS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        #[expect(clippy::cast_possible_truncation, reason = "below 256")]
+        let c = byte as u8;
+        table[byte] = match c {
+            b'a'..=b'z' => has::LETTER | has::LOWER,
+            b'A'..=b'Z' => has::LETTER,
+            b'0' | b'1' | b'3' | b'4' | b'5' | b'7' => has::LEET,
+            b'0'..=b'9' => has::DIGIT,
+            b'_' => has::LOW_LINE,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    table
+};
+
 impl Lexer<'_> {
     fn run(&mut self) {
         let bytes = self.text.as_bytes();
@@ -227,7 +261,11 @@ impl Lexer<'_> {
         while let Some(&byte) = bytes.get(at) {
             if byte < 128 {
                 if FOLD[usize::from(byte)] != 0 {
-                    at = self.letters(at);
+                    at = if self.current.is_empty() { self.ascii(at) } else { self.letters(at) };
+                    continue;
+                }
+                if byte == b' ' && self.current.is_empty() {
+                    at += 1;
                     continue;
                 }
                 if !(byte == b'\'' && self.contracts(at + 1)) {
@@ -245,6 +283,37 @@ impl Lexer<'_> {
         self.word_ends(bytes.len());
         self.flush_single();
         self.mark_last(ENDS, 0);
+    }
+
+    /// Reads the word that begins at `at`, and returns where to go on. Words of everyday text cost no more than a look at their length.
+    fn ascii(&mut self, at: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        let (mut end, mut kinds) = (at, 0);
+        while let Some(&byte) = bytes.get(end) {
+            let kind = HAS[usize::from(byte)];
+            if kind == 0 {
+                break;
+            }
+            kinds |= kind;
+            end += 1;
+        }
+        let len = end - at;
+        // A single letter may be one of many, and a letter that is not ASCII or an apostrophe may go on with the word.
+        if len == 1 || bytes.get(end).is_some_and(|&byte| byte >= 128 || byte == b'\'') {
+            return self.letters(at);
+        }
+        // Digits for letters need letters beside them.
+        let spelled = kinds & (has::LEET | has::DIGIT) == has::LEET && kinds & has::LETTER != 0;
+        let marked = kinds & has::LOW_LINE != 0;
+        if len <= LONGEST && (spelled || marked || may_be_known(bytes[at].to_ascii_lowercase(), len)) {
+            return self.letters(at);
+        }
+        self.words += 1;
+        self.blank_line = false;
+        if !self.single.letters.is_empty() {
+            self.flush_single();
+        }
+        end
     }
 
     /// Reads the ASCII letters from `at` on, and returns where they end.
@@ -467,7 +536,8 @@ impl Lexer<'_> {
 fn phrases(hits: &mut [Hit]) {
     for at in 0..hits.len() {
         let first = hits[at].text;
-        for (words, set) in PHRASES.iter().filter(|(words, _)| words[0] == first) {
+        let phrases: &[_] = if hits[at].set & BEGINS == 0 { &[] } else { PHRASES };
+        for (words, set) in phrases.iter().filter(|(words, _)| words[0] == first) {
             if words.iter().enumerate().skip(1).all(|(offset, word)| follows(&hits[at..], offset, word)) {
                 hits[at].set |= set;
                 hits[at].span.end = hits[at + words.len() - 1].span.end;

@@ -44,7 +44,7 @@ pub(super) fn beacons(text: &str) -> Vec<Span> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(open) = bytes[at..].iter().position(|&byte| byte == b'!').map(|offset| at + offset) {
+    while let Some(open) = text.get(at..).and_then(|rest| rest.find('!')).map(|offset| at + offset) {
         at = open + 1;
         if bytes.get(at) != Some(&b'[') {
             continue;

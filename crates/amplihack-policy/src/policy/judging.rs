@@ -1,6 +1,7 @@
 //! From one subject to a verdict: scripts command by command, files, addresses and text by themselves.
 
 use std::path::Path;
+use std::time::Instant;
 
 use super::explanation::{Explanation, explained};
 use super::{Limits, Mode, Policy, UNDECIDED, UNKNOWN_PROGRAM};
@@ -49,17 +50,22 @@ impl Policy {
         cwd: &Path,
         world: &dyn World,
         limits: &Limits,
-        nesting: usize,
+        (nesting, deadline): (usize, Instant),
         explain: &mut Option<&mut Explanation>,
     ) -> Verdict {
         if source.iter().all(u8::is_ascii_whitespace) {
             return Verdict::none();
         }
-        let parsed = shell::commands(source, limits);
+        // A fifth of the time is for the rules.
+        let reading = deadline.checked_sub(limits.deadline / 5).unwrap_or(deadline);
+        let parsed = shell::commands_until(source, limits, reading);
         let script = Script::new(&parsed, cwd, world, &self.settings);
         let mut verdict = Verdict::none();
         let mut allowed = !parsed.commands.is_empty();
         for call in &script.calls {
+            if Instant::now() > deadline {
+                return verdict.join(deny_undecided("judging the script takes too long", call.span()));
+            }
             if let Some(explain) = explain {
                 explain.commands.push(explained(call));
             }
@@ -68,7 +74,7 @@ impl Policy {
             if one.decision != Decision::Allow {
                 verdict = verdict.join(one);
             }
-            verdict = verdict.join(self.nested(call, &script, limits, nesting, explain));
+            verdict = verdict.join(self.nested(call, &script, limits, (nesting, deadline), explain));
             if verdict.decision == Decision::Deny && explain.is_none() {
                 return verdict;
             }
@@ -87,7 +93,7 @@ impl Policy {
         call: &Call<'_>,
         script: &Script<'_>,
         limits: &Limits,
-        nesting: usize,
+        (nesting, deadline): (usize, Instant),
         explain: &mut Option<&mut Explanation>,
     ) -> Verdict {
         let Some(git) = rules::git(script, call).filter(|git| !git.scripts.is_empty()) else {
@@ -101,7 +107,8 @@ impl Policy {
             if source.contains(rules::marks::UNKNOWN) {
                 return verdict.join(deny_undecided("what git would run is made at run time", call.span()));
             }
-            let mut inner = self.shell(source.as_bytes(), dir, script.world, limits, nesting - 1, explain);
+            let mut inner =
+                self.shell(source.as_bytes(), dir, script.world, limits, (nesting - 1, deadline), explain);
             if inner.decision == Decision::Allow {
                 inner = Verdict::none();
             }
@@ -183,7 +190,7 @@ fn undecided(parsed: &Parsed, script: &Script<'_>, explain: &mut Option<&mut Exp
     }
     if script.overflow {
         verdict =
-            verdict.join(deny_undecided("its variables have too many possible values", Span::default()));
+            verdict.join(deny_undecided("its variables have too many or too long values", Span::default()));
     }
     verdict
 }

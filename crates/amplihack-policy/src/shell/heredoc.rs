@@ -5,6 +5,9 @@ use super::lexer::{Lexer, Token, char_len};
 /// Around the number of a here-document in a cleaned script. The gate lets no script bring its own.
 pub(super) const MARK: char = '\u{1}';
 
+/// Closing brackets without an opening one up to which a script is read: parsers take very long to recover from many.
+const STRAY: usize = 16;
+
 /// A body that was taken out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HereDocument {
@@ -31,6 +34,8 @@ pub(super) struct Clean {
     pub(super) doubt: Option<(&'static str, usize)>,
     /// Greatest nesting.
     pub(super) depth: usize,
+    /// Too many brackets are closed that were never opened.
+    pub(super) stray: bool,
     /// Brackets and words that could open a level, counted without regard to quotes.
     pub(super) openers: usize,
 }
@@ -72,6 +77,10 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
         at = cleaner.take(&lexer, begin, end, token);
         cleaner.clean.depth = cleaner.clean.depth.max(lexer.depth());
         if lexer.depth() > depth {
+            break;
+        }
+        if lexer.stray > STRAY {
+            cleaner.clean.stray = true;
             break;
         }
     }

@@ -61,6 +61,8 @@ pub(super) enum Token {
 pub(super) struct Lexer {
     stack: Vec<Frame>,
     keywords: usize,
+    /// Closing brackets that close nothing.
+    pub(super) stray: usize,
     /// A quote or bracket was still open when the text ended.
     pub(super) unterminated: bool,
 }
@@ -73,7 +75,7 @@ impl Lexer {
 
     /// Behind the opening bracket of `kind`.
     pub(super) fn inside(kind: Kind) -> Self {
-        let mut lexer = Self { stack: Vec::new(), keywords: 0, unterminated: false };
+        let mut lexer = Self { stack: Vec::new(), keywords: 0, stray: 0, unterminated: false };
         lexer.push(kind);
         lexer
     }
@@ -266,7 +268,10 @@ impl Lexer {
                 self.replace(Kind::Case { word, pattern: false });
                 self.set(true, false);
             }
-            _ => self.set(frame.command, false),
+            _ => {
+                self.stray += 1;
+                self.set(frame.command, false);
+            }
         }
     }
 

@@ -14,6 +14,9 @@ use crate::decision::Span;
 /// A word's parts after brace expansion.
 type Words = Vec<(Vec<Part>, Span)>;
 
+/// Words of one script that are looked at, those that braces make included.
+const WORDS: usize = 40_000;
+
 /// Variables whose value some program runs.
 const SCRIPTS: &[&str] = &[
     "PROMPT_COMMAND",
@@ -76,7 +79,11 @@ impl Reader<'_> {
     /// A word's parts, its scripts run; and what `<(…)` in it gives.
     pub(super) fn word(&mut self, raw: &Raw, place: Place<'_>, shell: &Shell) -> (Words, Option<Flow>) {
         let span = place.span(raw.start, raw.end());
-        let Some(variants) = braces::expand(&raw.text) else {
+        let variants = braces::expand(&raw.text).filter(|variants| {
+            self.words += variants.len() - 1;
+            variants.len() == 1 || self.words <= WORDS
+        });
+        let Some(variants) = variants else {
             self.embedded(lex(&raw.text).nested, raw, place, shell);
             return (
                 vec![(vec![Part::Dynamic { source: raw.text.clone(), quoted: false, nested: None }], span)],
@@ -86,6 +93,9 @@ impl Reader<'_> {
         let one = variants.len() == 1;
         let (mut words, mut readers) = (Vec::new(), None);
         for variant in variants {
+            if !one && self.late(span) {
+                break;
+            }
             let lexed = lex(&variant);
             let mut flows = Vec::new();
             for mut nested in lexed.nested {
@@ -329,6 +339,14 @@ impl Reader<'_> {
     /// A command with its words known as far as they can be: noted, its effects taken, what it starts followed.
     pub(super) fn command(&mut self, command: &Command, shell: &mut Shell) -> Flow {
         let span = command.span;
+        self.words += command.words.len();
+        if self.late(span) {
+            return Flow::default();
+        }
+        if self.words > WORDS {
+            self.undecided("its wrappers and braces make too many words to look at", span);
+            return Flow::default();
+        }
         if self.out.commands.len() >= self.limits.commands {
             if !self.out.undecided.iter().any(|undecided| undecided.why.starts_with("more than")) {
                 self.undecided(format!("more than {} commands", self.limits.commands), span);

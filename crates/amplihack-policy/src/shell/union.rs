@@ -7,7 +7,7 @@ use super::heredoc::{Clean, HereDocument, clean};
 use super::items::{Item, Raw, RawRedirect, simples};
 use super::model::{Fed, Parsed, Redirect, RedirectKind, Undecided, Word};
 use super::variables::{Value, Variables};
-use super::{brush, gate, tree, word};
+use super::{brush, gate, plain, tree, word};
 use crate::decision::Span;
 use crate::policy::Limits;
 
@@ -76,6 +76,8 @@ pub(super) struct Flow {
 pub(super) struct Reader<'a> {
     pub(super) limits: &'a Limits,
     deadline: Instant,
+    /// Words made by braces and looked at in commands so far.
+    pub(super) words: usize,
     pub(super) out: Parsed,
     pub(super) known: HashMap<(usize, Vec<String>, Vec<String>), usize>,
     /// Scripts that were read, with what they came to.
@@ -91,10 +93,11 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(limits: &'a Limits) -> Self {
+    pub(super) fn new(limits: &'a Limits, deadline: Instant) -> Self {
         Self {
             limits,
-            deadline: Instant::now() + limits.deadline,
+            deadline,
+            words: 0,
             out: Parsed::default(),
             known: HashMap::new(),
             scripts: HashMap::new(),
@@ -109,7 +112,8 @@ impl<'a> Reader<'a> {
     /// Reads the outermost script.
     pub(super) fn outermost(mut self, text: &str) -> Parsed {
         self.fresh(text, None, &mut Shell::default());
-        if self.variables.asked_in_loop && self.out.undecided.len() < 64 {
+        let whole = Span { start: 0, end: text.len() };
+        if self.variables.asked_in_loop && self.out.undecided.len() < 64 && !self.late(whole) {
             self.variables.restart();
             self.scripts.clear();
             self.documents.clear();
@@ -141,7 +145,13 @@ impl<'a> Reader<'a> {
     /// Reads a script that no parser has seen: the outermost, or one in `span` that was put together.
     pub(super) fn fresh(&mut self, text: &str, span: Option<Span>, shell: &mut Shell) -> Flow {
         let whole = span.unwrap_or(Span { start: 0, end: text.len() });
-        if let Err(refused) = gate::admit(text.replace(super::heredoc::MARK, "").as_bytes(), self.limits) {
+        if self.late(whole) {
+            return Flow::default();
+        }
+        // The outermost script has been through the gate.
+        let unmarked = || text.replace(super::heredoc::MARK, "");
+        if let Some(Err(refused)) = span.map(|_| gate::admit(unmarked().as_bytes(), self.limits).map(|_| ()))
+        {
             self.undecided(refused.why, span.unwrap_or(refused.span));
             return Flow::default();
         }
@@ -153,6 +163,10 @@ impl<'a> Reader<'a> {
         let at = |at: usize| span.unwrap_or(Span { start: at, end: at + 1 });
         if clean.depth > self.limits.depth {
             self.undecided(format!("brackets and quotes nested more than {} deep", self.limits.depth), whole);
+            return Flow::default();
+        }
+        if clean.stray {
+            self.undecided("brackets are closed that were never opened", whole);
             return Flow::default();
         }
         if let Some((why, place)) = clean.doubt {
@@ -185,6 +199,9 @@ impl<'a> Reader<'a> {
 
     /// Gives `text` to both readers.
     fn both(&mut self, text: &str, place: Place<'_>, shell: &mut Shell, whole: Span) -> Flow {
+        if let Some(items) = plain::read(text) {
+            return self.list(&items, place, shell);
+        }
         let Some(tree) = tree::read(text, self.deadline) else {
             self.late(whole);
             return Flow::default();
