@@ -28,13 +28,14 @@ const EVERYDAY: [&str; 12] = [
     "curl -fsSL https://example.com/data.json | jq '.items[] | .name'",
 ];
 
+const LINE: &str = "cp -r src/a build/a && echo done >> build/log\n";
+const PROSE: &str = "The previous section explains how the system handles instructions, and why users should not ignore \
+    warnings. Read all rules before you begin; every model has its own guidelines.\n";
+
 fn main() {
-    if std::env::args().nth(1).as_deref() == Some("loop") {
-        let policy = Policy::standard();
-        for _ in 0..20_000 {
-            black_box(judge(&policy, EVERYDAY[2].as_bytes(), &Limits::default()));
-        }
-        return;
+    // For a profiler: one thing, over and over.
+    if let Some(name) = std::env::args().nth(1) {
+        return again(&name);
     }
     let started = Instant::now();
     let policy = Policy::standard();
@@ -44,6 +45,29 @@ fn main() {
     documents(&policy);
     content(&policy);
     adversarial(&policy);
+}
+
+fn again(name: &str) {
+    let policy = Policy::standard();
+    let hostile = hostile::scripts(64 << 10).into_iter().find(|(known, _)| *known == name);
+    let script = match name {
+        "lines" => LINE.repeat(250),
+        _ => hostile.map_or_else(|| name.to_owned(), |(_, script)| script),
+    };
+    let limits = Limits { deadline: Duration::from_secs(9), ..Limits::default() };
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(2) {
+        if name == "scan" {
+            black_box(scan(&policy, &PROSE.repeat(5000)));
+        } else {
+            black_box(judge(&policy, script.as_bytes(), &limits));
+        }
+    }
+}
+
+fn scan(policy: &Policy, text: &str) -> Decision {
+    let event = Event::Content { text, origin: Origin::ToolOutput };
+    policy.judge(&event, &ExampleWorld::default(), &Limits::default()).decision
 }
 
 fn judge(policy: &Policy, script: &[u8], limits: &Limits) -> Decision {
@@ -104,7 +128,7 @@ fn documents(policy: &Policy) {
         }
     }
     for lines in [250_usize, 500, 1000, 2000] {
-        let script = "cp -r src/a build/a && echo done >> build/log\n".repeat(lines);
+        let script = LINE.repeat(lines);
         let limits = Limits { deadline: Duration::from_secs(9), ..Limits::default() };
         let (decision, took) = least(policy, script.as_bytes(), &limits);
         println!("{lines} plain lines ({} KiB): {took:?} {decision}", script.len() >> 10);
@@ -113,19 +137,15 @@ fn documents(policy: &Policy) {
 
 fn content(policy: &Policy) {
     let log = "   Compiling amplihack-policy v0.18.0 (crates/amplihack-policy)\nwarning: unused variable: `x` at src/lib.rs:10:9\n test shell::tests::words ... ok (0.01s) {\"level\": \"info\", \"ts\": 1732760000}\n";
-    let prose = "The previous section explains how the system handles instructions, and why users should not ignore \
-        warnings. Read all rules before you begin; every model has its own guidelines.\n";
     let russian =
         "Предыдущий раздел объясняет, как система обрабатывает команды и почему не следует их забывать.\n";
     let dense = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5ejAxMjM0NTY3ODkrLw==\n";
     for (name, line) in
-        [("log", log), ("prose", prose), ("cyrillic", russian), ("base64", dense), ("letters", "a b c d ")]
+        [("log", log), ("prose", PROSE), ("cyrillic", russian), ("base64", dense), ("letters", "a b c d ")]
     {
         let text: String = line.chars().cycle().take(1 << 20).collect();
-        let event = Event::Content { text: &text, origin: Origin::ToolOutput };
-        let scan = || policy.judge(&event, &ExampleWorld::default(), &Limits::default()).decision;
-        let took = (0..7).map(|_| time(scan)).min().unwrap_or_default();
-        println!("scan of {} KiB of {name}: {took:?} {}", text.len() >> 10, scan());
+        let took = (0..7).map(|_| time(|| scan(policy, &text))).min().unwrap_or_default();
+        println!("scan of {} KiB of {name}: {took:?} {}", text.len() >> 10, scan(policy, &text));
     }
 }
 

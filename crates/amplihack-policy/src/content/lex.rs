@@ -3,7 +3,7 @@
 use super::fold::{Folded, fold};
 use super::words::{
     BEGINS, COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PHRASES, PREV, SECRET, SEED, Set, TO_WHERE,
-    TOKEN_MARK, known, may_be_known, may_begin_dense, step,
+    TOKEN_MARK, known, known_in_any_case, may_be_known, may_begin_dense, step,
 };
 use crate::decision::Span;
 
@@ -288,30 +288,37 @@ impl Lexer<'_> {
     /// Reads the word that begins at `at`, and returns where to go on. Words of everyday text cost no more than a look at their length.
     fn ascii(&mut self, at: usize) -> usize {
         let bytes = self.text.as_bytes();
-        let (mut end, mut kinds) = (at, 0);
+        let (mut end, mut kinds, mut hash) = (at, 0, SEED);
         while let Some(&byte) = bytes.get(end) {
             let kind = HAS[usize::from(byte)];
             if kind == 0 {
                 break;
             }
             kinds |= kind;
+            // Letters in lower case; digits have this bit.
+            hash = step(hash, byte | 0x20);
             end += 1;
         }
         let len = end - at;
-        // A single letter may be one of many, and a letter that is not ASCII or an apostrophe may go on with the word.
-        if len == 1 || bytes.get(end).is_some_and(|&byte| byte >= 128 || byte == b'\'') {
-            return self.letters(at);
-        }
         // Digits for letters need letters beside them.
         let spelled = kinds & (has::LEET | has::DIGIT) == has::LEET && kinds & has::LETTER != 0;
-        let marked = kinds & has::LOW_LINE != 0;
-        if len <= LONGEST && (spelled || marked || may_be_known(bytes[at].to_ascii_lowercase(), len)) {
+        // A single letter may be one of many, and a letter that is not ASCII or an apostrophe may go on with the word.
+        if len == 1
+            || len <= LONGEST && (spelled || kinds & has::LOW_LINE != 0)
+            || bytes.get(end).is_some_and(|&byte| byte >= 128 || byte == b'\'')
+        {
             return self.letters(at);
         }
         self.words += 1;
         self.blank_line = false;
         if !self.single.letters.is_empty() {
             self.flush_single();
+        }
+        if may_be_known(bytes[at] | 0x20, len)
+            && let Some((text, set)) = known_in_any_case(hash, &bytes[at..end])
+        {
+            let span = Span { start: at, end };
+            self.push(text, self.refine(text, set, span, kinds & has::LOWER != 0), span);
         }
         end
     }

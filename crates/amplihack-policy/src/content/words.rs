@@ -438,6 +438,17 @@ const fn same(left: &str, right: &str) -> bool {
 /// The word that is spelled by `bytes`, whose hash is given, and its classes.
 #[inline]
 pub(super) fn known(hash: u32, bytes: &[u8]) -> Option<(&'static str, Set)> {
+    find(hash, |word| word == bytes)
+}
+
+/// The same for ASCII in any case; the hash is that of the small letters.
+#[inline]
+pub(super) fn known_in_any_case(hash: u32, bytes: &[u8]) -> Option<(&'static str, Set)> {
+    find(hash, |word| word.eq_ignore_ascii_case(bytes))
+}
+
+#[inline]
+fn find(hash: u32, same: impl Fn(&[u8]) -> bool) -> Option<(&'static str, Set)> {
     let mut slot = slot_of(hash);
     if TAKEN[slot / 64] >> (slot % 64) & 1 == 0 {
         return None;
@@ -447,7 +458,7 @@ pub(super) fn known(hash: u32, bytes: &[u8]) -> Option<(&'static str, Set)> {
         if word.is_empty() {
             return None;
         }
-        if word.as_bytes() == bytes {
+        if same(word.as_bytes()) {
             return Some((word, set));
         }
         slot = (slot + 1) % SLOTS;

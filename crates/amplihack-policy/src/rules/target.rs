@@ -60,6 +60,7 @@ impl Target {
                     parts.pop();
                 }
                 ".." if rooted => {}
+                _ if parts.len() >= DEEPEST => break,
                 name => parts.push(name.to_owned()),
             }
         }
@@ -165,6 +166,9 @@ pub(crate) fn names(path: &Path) -> Vec<String> {
     }
     names
 }
+
+/// Names in the deepest path that a system takes, which has 4096 bytes.
+const DEEPEST: usize = 2048;
 
 /// Whether a pattern leaves a name out because it begins with a dot.
 fn hides(pattern: &str, name: &str) -> bool {

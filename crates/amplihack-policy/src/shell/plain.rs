@@ -119,7 +119,9 @@ impl Reader<'_> {
                         }
                         continue;
                     }
-                    if simple.words.is_empty() && !is_program(&word.text) {
+                    // tree-sitter loses words behind a redirection in a list.
+                    let misplaced = !simple.redirects.is_empty();
+                    if misplaced || simple.words.is_empty() && !is_program(&word.text) {
                         return None;
                     }
                     simple.words.push(word);
@@ -342,6 +344,7 @@ mod tests {
             "é",
             "ls [a]",
             "ls a?",
+            "ls > f a",
         ] {
             assert_eq!(read(text).filter(|items| !items.is_empty()), None, "{text:?}");
         }

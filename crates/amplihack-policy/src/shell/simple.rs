@@ -79,10 +79,9 @@ impl Reader<'_> {
     /// A word's parts, its scripts run; and what `<(…)` in it gives.
     pub(super) fn word(&mut self, raw: &Raw, place: Place<'_>, shell: &Shell) -> (Words, Option<Flow>) {
         let span = place.span(raw.start, raw.end());
-        let variants = braces::expand(&raw.text).filter(|variants| {
-            self.words += variants.len() - 1;
-            variants.len() == 1 || self.words <= WORDS
-        });
+        let variants =
+            if self.words > WORDS && raw.text.contains('{') { None } else { braces::expand(&raw.text) };
+        self.words += variants.as_ref().map_or(0, |variants| variants.len() - 1);
         let Some(variants) = variants else {
             self.embedded(lex(&raw.text).nested, raw, place, shell);
             return (
