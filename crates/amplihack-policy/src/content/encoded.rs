@@ -126,7 +126,6 @@ fn nibble(digit: u8) -> Option<u8> {
 /// Bytes as text, if that is what they are.
 fn text(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
-    let odd = text.chars().filter(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')).count();
-    (odd == 0 && text.contains([' ', '\n', '\u{3000}']) || text.chars().any(|c| !c.is_ascii()) && odd == 0)
-        .then_some(text)
+    let odd = text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
+    (!odd && (text.contains([' ', '\n']) || !text.is_ascii())).then_some(text)
 }

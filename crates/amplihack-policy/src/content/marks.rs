@@ -12,7 +12,7 @@ pub(super) fn is_mark(text: &str, name: &str, span: Span, line_start: bool) -> b
             bar
         }
         "inst" => opens == '[' || (opens == '/' && before.1 == '['),
-        "sys" => opens == '<' && before.1 == '<' || (opens == '/' && before.1 == '<'),
+        "sys" => before.1 == '<' && matches!(opens, '<' | '/'),
         "start_of_turn" | "end_of_turn" | "function_calls" | "function_results" | "tool_call"
         | "tool_result" => opens == '<' || (opens == '/' && before.1 == '<') || bar,
         "invoke" => opens == '<' && text[span.end..].starts_with(" name="),

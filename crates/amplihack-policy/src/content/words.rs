@@ -343,6 +343,7 @@ const SLOTS: usize = 4096;
 /// `(word, classes)` at the word's hash or behind it; an empty word ends a search.
 static TABLE: [(&str, Set); SLOTS] = table();
 
+#[expect(clippy::large_stack_arrays, reason = "made by the compiler only")]
 const fn table() -> [(&'static str, Set); SLOTS] {
     let mut table = [("", 0); SLOTS];
     let mut group = 0;

@@ -76,6 +76,10 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
         let (end, token) = lexer.step(bytes, at);
         at = cleaner.take(&lexer, begin, end, token);
         cleaner.clean.depth = cleaner.clean.depth.max(lexer.depth());
+        if lexer.unsure() {
+            cleaner.doubt("brackets that cannot be told apart", begin);
+            break;
+        }
         if lexer.depth() > depth {
             break;
         }

@@ -5,6 +5,7 @@
 mod ansi;
 mod braces;
 mod brush;
+mod effects;
 mod gate;
 mod heredoc;
 mod items;
@@ -14,6 +15,7 @@ mod oneliner;
 mod output;
 mod plain;
 mod quoting;
+mod redirects;
 mod simple;
 #[cfg(test)]
 mod tests;

@@ -169,7 +169,7 @@ impl Reader<'_> {
                 b'\'' => self.quote(|byte| byte != b'\'')?,
                 b'"' => self.quote(|byte| !b"\"\\`$!".contains(&byte))?,
                 b'$' if self.next().is_some_and(|next| next.is_ascii_alphabetic() || next == b'_') => {
-                    self.at += 1
+                    self.at += 1;
                 }
                 _ if byte.is_ascii_alphanumeric() || b"_-./:,@%+=*".contains(&byte) => self.at += 1,
                 _ => return None,
