@@ -10,6 +10,10 @@ use crate::event::World;
 use crate::rules::{self, Arg, Call, Change, Ctx, Script, Subject, Target};
 use crate::shell::{self, Parsed};
 
+const LATE: &str = "judging the script takes too long";
+/// Bytes of a command from which on its rules look at the clock.
+const LONG: usize = 4096;
+
 impl Policy {
     /// A file or an address.
     pub(super) fn other(
@@ -32,14 +36,20 @@ impl Policy {
             Subject::Read(target) => linked(target, world),
             _ => None,
         };
-        let mut verdict = self.one(&Ctx { subject, script: &script }, explain);
+        let mut verdict = self.one(&Ctx { subject, script: &script }, None, explain);
         if let Some(change) = &real {
-            verdict =
-                verdict.join(self.one(&Ctx { subject: Subject::Write(change), script: &script }, explain));
+            verdict = verdict.join(self.one(
+                &Ctx { subject: Subject::Write(change), script: &script },
+                None,
+                explain,
+            ));
         }
         if let Some(target) = &real_read {
-            verdict =
-                verdict.join(self.one(&Ctx { subject: Subject::Read(target), script: &script }, explain));
+            verdict = verdict.join(self.one(
+                &Ctx { subject: Subject::Read(target), script: &script },
+                None,
+                explain,
+            ));
         }
         verdict
     }
@@ -64,12 +74,13 @@ impl Policy {
         let mut allowed = !parsed.commands.is_empty();
         for call in &script.calls {
             if Instant::now() > deadline {
-                return verdict.join(deny_undecided("judging the script takes too long", call.span()));
+                return verdict.join(deny_undecided(LATE, call.span()));
             }
             if let Some(explain) = explain {
                 explain.commands.push(explained(call));
             }
-            let one = self.one(&Ctx { subject: Subject::Call(call), script: &script }, explain);
+            let one =
+                self.one(&Ctx { subject: Subject::Call(call), script: &script }, Some(deadline), explain);
             allowed &= one.decision == Decision::Allow;
             if one.decision != Decision::Allow {
                 verdict = verdict.join(one);
@@ -118,7 +129,15 @@ impl Policy {
     }
 
     /// One command, file or address: the built-in rules, then the user's.
-    fn one(&self, ctx: &Ctx<'_>, explain: &mut Option<&mut Explanation>) -> Verdict {
+    fn one(
+        &self,
+        ctx: &Ctx<'_>,
+        deadline: Option<Instant>,
+        explain: &mut Option<&mut Explanation>,
+    ) -> Verdict {
+        // A look at the clock for each rule is worth it only where rules may take long.
+        let long = matches!(&ctx.subject, Subject::Call(call) if call.bytes() > LONG);
+        let deadline = deadline.filter(|_| long);
         let mut verdict = Verdict::none();
         let mut say = |found: Verdict, verdict: Verdict| {
             if let Some(explain) = explain {
@@ -129,6 +148,11 @@ impl Policy {
         for rule in rules::all() {
             if self.user.disabled.contains(&rule.id) {
                 continue;
+            }
+            if let (Some(deadline), Subject::Call(call)) = (deadline, &ctx.subject)
+                && Instant::now() > deadline
+            {
+                return verdict.join(deny_undecided(LATE, call.span()));
             }
             if let Some(hit) = (rule.check)(ctx) {
                 verdict = say(

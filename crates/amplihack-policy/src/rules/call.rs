@@ -153,7 +153,7 @@ impl<'a> Call<'a> {
     }
 
     /// How much text it has.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let assigned = self.assigns.iter().map(|(_, arg)| arg);
         self.args.iter().chain(assigned).map(|arg| arg.marked.len()).sum()
     }

@@ -16,6 +16,11 @@ pub(super) fn read(text: &str) -> Option<Vec<Item>> {
     Some(program.complete_commands.iter().flat_map(|list| reader.list(list)).collect())
 }
 
+/// Whether brush reads `text` without a panic: it takes digits in front of a redirection for a number that fits.
+pub(super) fn is_safe(text: &str) -> bool {
+    !text.split(['<', '>']).any(|before| before.bytes().rev().take_while(u8::is_ascii_digit).count() > 8)
+}
+
 struct Reader<'a> {
     text: &'a str,
     /// Where each character begins; brush counts characters.

@@ -1,6 +1,6 @@
 //! Here-document bodies are taken out of a script, and its lines joined as bash joins them, before a parser reads it.
 
-use super::lexer::{Lexer, Token, char_len};
+use super::lexer::{Kind, Lexer, Token, char_len};
 
 /// Around the number of a here-document in a cleaned script. The gate lets no script bring its own.
 pub(super) const MARK: char = '\u{1}';
@@ -34,6 +34,8 @@ pub(super) struct Clean {
     pub(super) doubt: Option<(&'static str, usize)>,
     /// Greatest nesting.
     pub(super) depth: usize,
+    /// `|` and `&&` in the longest list.
+    pub(super) run: usize,
     /// Too many brackets are closed that were never opened.
     pub(super) stray: bool,
     /// Brackets and words that could open a level, counted without regard to quotes.
@@ -70,7 +72,7 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
     cleaner.clean.map.push((0, 0));
     cleaner.clean.len = src.len();
     let mut lexer = Lexer::new();
-    let mut at = 0;
+    let (mut at, mut run) = (0, 0);
     while at < bytes.len() {
         let begin = at;
         let (end, token) = lexer.step(bytes, at);
@@ -83,6 +85,15 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
         if lexer.depth() > depth {
             break;
         }
+        run = match (token, bytes[begin]) {
+            (Token::Plain, b'|') => run + 1,
+            (Token::Plain, b'&') if end == begin + 1 && lexer.kind() != Kind::Double => {
+                run + usize::from(bytes.get(end) == Some(&b'&'))
+            }
+            (Token::Newline, _) | (Token::Plain, b';') => 0,
+            _ => run,
+        };
+        cleaner.clean.run = cleaner.clean.run.max(run);
         if lexer.stray > STRAY {
             cleaner.clean.stray = true;
             break;

@@ -132,7 +132,11 @@ impl Lexer {
 
     /// How deep brackets, quotes and keywords are nested.
     pub(super) fn depth(&self) -> usize {
-        self.stack.len() + self.keywords - 1
+        let open = match self.kind() {
+            Kind::Arithmetic { open } => open,
+            _ => 0,
+        };
+        self.stack.len() + self.keywords + open - 1
     }
 
     /// The innermost bracket.

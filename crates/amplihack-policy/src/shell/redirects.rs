@@ -11,6 +11,9 @@ impl Reader<'_> {
     pub(super) fn redirects(&mut self, redirects: &[RawRedirect], place: Place<'_>, shell: &mut Shell) {
         for redirect in redirects {
             let span = place.span(redirect.target.start, redirect.target.end());
+            if self.late(span) {
+                return;
+            }
             if let Some(number) = super::heredoc::number(&redirect.target.text) {
                 self.document(number, place, shell);
                 continue;

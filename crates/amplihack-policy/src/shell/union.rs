@@ -14,6 +14,9 @@ use crate::policy::Limits;
 /// Nesting, brackets and bytes up to which brush is asked: it recurses, and cannot be stopped.
 const BRUSH: (usize, usize, usize) = (40, 1500, 32 * 1024);
 
+/// `|` and `&&` in one list up to which tree-sitter reads it: its time is their square, and it cannot be stopped at the end.
+const RUN: usize = 500;
+
 /// The surroundings of a command.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shell {
@@ -29,6 +32,23 @@ pub(super) struct Shell {
     pub(super) function: Option<String>,
     pub(super) depth: usize,
     pub(super) brush: bool,
+}
+
+impl Shell {
+    /// The same without what its commands read and write.
+    pub(super) fn without_streams(&self) -> Self {
+        Self {
+            cds: self.cds.clone(),
+            via: self.via.clone(),
+            redirects: Vec::new(),
+            fed: None,
+            input: None,
+            maybe: self.maybe,
+            function: self.function.clone(),
+            depth: self.depth,
+            brush: self.brush,
+        }
+    }
 }
 
 /// Where a script stands in the outermost one.
@@ -165,6 +185,10 @@ impl<'a> Reader<'a> {
             self.undecided(format!("brackets and quotes nested more than {} deep", self.limits.depth), whole);
             return Flow::default();
         }
+        if clean.run > RUN && plain::read(&clean.text).is_none() {
+            self.undecided("a list or pipeline too long to read", whole);
+            return Flow::default();
+        }
         if clean.stray {
             self.undecided("brackets are closed that were never opened", whole);
             return Flow::default();
@@ -173,7 +197,10 @@ impl<'a> Reader<'a> {
             self.undecided(why, at(place));
         }
         let (depth, openers, bytes) = BRUSH;
-        shell.brush = clean.depth <= depth && clean.openers <= openers && clean.text.len() <= bytes;
+        shell.brush = clean.depth <= depth
+            && clean.openers <= openers
+            && clean.text.len() <= bytes
+            && brush::is_safe(&clean.text);
         shell.depth += 1;
         let place = span.map_or(Place::Exact(&clean, 0), Place::Within);
         let flow = self.script(&clean.text, place, shell);
@@ -333,7 +360,7 @@ impl<'a> Reader<'a> {
         shell: &Shell,
         fed: Option<Fed>,
     ) -> Flow {
-        let mut inner = Shell { redirects: Vec::new(), fed, input: None, ..shell.clone() };
+        let mut inner = Shell { fed, ..shell.without_streams() };
         if inner.depth > self.limits.depth {
             self.undecided("scripts within scripts, too deep to follow", place.span(raw.start, raw.end()));
             return Flow::default();

@@ -87,6 +87,16 @@ pub(crate) fn scripts(len: usize) -> Vec<(&'static str, String)> {
         ("find", format!("find . {}", fill("-exec a ; "))),
         ("git", fill("git commit;")),
         ("rm", fill("rm a;")),
+        // Found by random input.
+        ("quoted brace product", format!("a -{}\"{}", "{a,b}".repeat(10), fill("{a,b}"))),
+        ("finds", format!("find . {}", fill("-exec find . "))),
+        ("redirections that run", format!("ls {}", fill("2>--`a`"))),
+        ("assignments in a word", format!("nc {}", fill("\"/bx+=ie\""))),
+        ("assignments of one name", format!("local {}", fill("x+="))),
+        ("alternating arithmetic", fill("$(($(")),
+        ("long pipeline", format!("{}sort", fill("sort | "))),
+        ("digits", format!("ls {}>f", fill("2"))),
+        ("parentheses in arithmetic", format!("(({}", fill("("))),
         ("wide text", fill("echo \u{e9};")),
     ]
 }
