@@ -46,7 +46,7 @@ impl World for Counting {
 }
 
 fn patient() -> Limits {
-    Limits { deadline: Duration::from_secs(60), ..Limits::default() }
+    Limits { deadline: Duration::from_mins(1), ..Limits::default() }
 }
 
 #[test]

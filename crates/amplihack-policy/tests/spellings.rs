@@ -50,7 +50,10 @@ fn spelled(word: &str, how: usize, at: usize) -> String {
         4 => format!("{head}\\{tail}"),
         5 => format!("{head}\"{tail}\""),
         6 => format!("$'{word}'"),
-        7 => format!("$'{}'", word.bytes().map(|byte| format!("\\x{byte:02x}")).collect::<String>()),
+        7 => format!(
+            "$'\\x{}'",
+            word.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join("\\x")
+        ),
         8 => format!("{head}\\\n{tail}"),
         _ => word.to_owned(),
     }

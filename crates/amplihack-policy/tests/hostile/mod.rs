@@ -7,10 +7,12 @@ pub(crate) fn scripts(len: usize) -> Vec<(&'static str, String)> {
         let times = len / (open.len() + close.len());
         format!("{}{middle}{}", open.repeat(times), close.repeat(times))
     };
-    let documents: String = (0..len / 16).map(|n| format!("cat <<E{n}\nx\nE{n}\n")).collect();
-    let together: String = (0..len / 14).map(|n| format!(" <<E{n}")).collect();
-    let variables: String = (0..len / 16).map(|n| format!("V{n}=$V{};", n / 2)).collect();
-    let doubling: String = (1..len / 16).map(|n| format!("a{n}=$a{0}$a{0};", n - 1)).collect();
+    let number =
+        |times: usize, piece: &dyn Fn(usize) -> String| (1..times).map(piece).collect::<Vec<_>>().concat();
+    let documents = number(len / 16, &|n| format!("cat <<E{n}\nx\nE{n}\n"));
+    let together = number(len / 14, &|n| format!(" <<E{n}"));
+    let variables = number(len / 16, &|n| format!("V{n}=$V{};", n / 2));
+    let doubling = number(len / 16, &|n| format!("a{n}=$a{0}$a{0};", n - 1));
     vec![
         ("subshells", nest("(", "ls", ")")),
         ("substitutions", nest("$(", "ls", ")")),
