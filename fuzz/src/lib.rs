@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 mod mutate;
@@ -36,7 +37,7 @@ pub struct Target {
 }
 
 /// Runs `target` until the time is over; the exit code is 1 if anything was found.
-pub fn run(mut target: Target, read: impl Fn(&[u8])) -> ! {
+pub fn run(mut target: Target, read: impl Fn(&[u8])) -> ExitCode {
     let options = options();
     let mut found = 0;
     if options.files.is_empty() {
@@ -46,10 +47,10 @@ pub fn run(mut target: Target, read: impl Fn(&[u8])) -> ! {
         let input =
             fs::read(file).unwrap_or_else(|error| panic!("failed to read {}: {error}", file.display()));
         let why = attempt(&target, &input, &read);
-        println!("{}: {}", file.display(), why.as_deref().unwrap_or("fine"));
+        say(&format!("{}: {}", file.display(), why.as_deref().unwrap_or("fine")));
         found += usize::from(why.is_some());
     }
-    std::process::exit(i32::from(found > 0))
+    if found == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn random(target: &mut Target, options: &Options, read: &impl Fn(&[u8])) -> usize {
@@ -71,7 +72,7 @@ fn random(target: &mut Target, options: &Options, read: &impl Fn(&[u8])) -> usiz
             found += 1;
             let file = artifacts.join(format!("{found:03}"));
             fs::write(&file, &input).expect("an artifact can be written");
-            println!("{}: {why}", file.display());
+            say(&format!("{}: {why}", file.display()));
             if found >= 50 {
                 break;
             }
@@ -86,12 +87,16 @@ fn random(target: &mut Target, options: &Options, read: &impl Fn(&[u8])) -> usiz
         }
     }
     let _ = current.flush();
-    println!(
+    say(&format!(
         "{}: {inputs} inputs in {:.0?}, {found} found, the slowest took {slowest:.1?}",
         target.name,
         began.elapsed()
-    );
+    ));
     found
+}
+
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 /// Why an input is a find; twice too slow is too slow, since a busy machine may be once.

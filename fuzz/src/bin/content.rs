@@ -51,7 +51,7 @@ const DICTIONARY: &[&str] = &[
     "\n\n",
 ];
 
-fn main() {
+fn main() -> std::process::ExitCode {
     let mut begin = seeds::lines(
         &["amplihack-policy/tests/corpus/content.jsonl", "amplihack-policy/tests/corpus/bastioncorpus.jsonl"],
         "text",

@@ -53,7 +53,7 @@ const DICTIONARY: &[&str] = &[
     "\"timestamp\":",
 ];
 
-fn main() {
+fn main() -> std::process::ExitCode {
     let events =
         [HookEvent::PreToolUse, HookEvent::PostToolUse, HookEvent::UserPromptSubmit, HookEvent::Stop];
     let hosts = [None, Some(AgentBinary::Claude), Some(AgentBinary::Codex), Some(AgentBinary::Copilot)];

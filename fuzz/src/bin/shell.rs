@@ -88,7 +88,7 @@ const DICTIONARY: &[&str] = &[
     "shift",
 ];
 
-fn main() {
+fn main() -> std::process::ExitCode {
     let policy = Policy::standard();
     let files = [
         "amplihack-policy/tests/cases/xpia_bash.jsonl",

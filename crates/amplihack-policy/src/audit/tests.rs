@@ -1,3 +1,5 @@
+//! The chain, its breaks and what is written.
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 

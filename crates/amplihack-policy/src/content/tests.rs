@@ -1,3 +1,5 @@
+//! The scanner over its corpora.
+
 use super::*;
 
 #[derive(serde::Deserialize)]

@@ -225,15 +225,8 @@ fn nested_agent(ctx: &Ctx<'_>) -> Option<Hit> {
     let open = call.args.iter().any(|arg| {
         let text = arg.text();
         text.starts_with("--dangerously-")
-            || matches!(
-                text,
-                "--yolo"
-                    | "--allow-all-tools"
-                    | "--allow-all"
-                    | "--dangerously-allow-all"
-                    | "bypassPermissions"
-                    | "danger-full-access"
-            )
+            || text.starts_with("--allow-all")
+            || matches!(text, "--yolo" | "bypassPermissions" | "danger-full-access")
     });
     (call.is(&AGENTS) && open)
         .then(|| ctx.ask("would start another agent that asks nobody; start it with its permissions on"))?

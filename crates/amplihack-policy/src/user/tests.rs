@@ -1,3 +1,5 @@
+//! Policy files: what each may say, and how faults are told.
+
 use super::*;
 use crate::event::Event;
 use crate::policy::{Limits, Policy};
