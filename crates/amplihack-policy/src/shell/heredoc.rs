@@ -36,8 +36,8 @@ pub(super) struct Clean {
     pub(super) depth: usize,
     /// `|` and `&&` in the longest list.
     pub(super) run: usize,
-    /// Too many brackets are closed that were never opened.
-    pub(super) stray: bool,
+    /// Why reading was given up before the end.
+    pub(super) refused: Option<&'static str>,
     /// Brackets and words that could open a level, counted without regard to quotes.
     pub(super) openers: usize,
 }
@@ -79,7 +79,7 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
         at = cleaner.take(&lexer, begin, end, token);
         cleaner.clean.depth = cleaner.clean.depth.max(lexer.depth());
         if lexer.unsure() {
-            cleaner.doubt("brackets that cannot be told apart", begin);
+            cleaner.clean.refused = Some("brackets that cannot be told apart");
             break;
         }
         if lexer.depth() > depth {
@@ -95,7 +95,7 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
         };
         cleaner.clean.run = cleaner.clean.run.max(run);
         if lexer.stray > STRAY {
-            cleaner.clean.stray = true;
+            cleaner.clean.refused = Some("brackets are closed that were never opened");
             break;
         }
     }

@@ -180,6 +180,10 @@ impl<'a> Reader<'a> {
             return Flow::default();
         }
         let clean = clean(text, &mut self.documents, self.limits.depth);
+        if let Some(why) = clean.refused {
+            self.undecided(why, whole);
+            return Flow::default();
+        }
         let at = |at: usize| span.unwrap_or(Span { start: at, end: at + 1 });
         if clean.depth > self.limits.depth {
             self.undecided(format!("brackets and quotes nested more than {} deep", self.limits.depth), whole);
@@ -187,10 +191,6 @@ impl<'a> Reader<'a> {
         }
         if clean.run > RUN && plain::read(&clean.text).is_none() {
             self.undecided("a list or pipeline too long to read", whole);
-            return Flow::default();
-        }
-        if clean.stray {
-            self.undecided("brackets are closed that were never opened", whole);
             return Flow::default();
         }
         if let Some((why, place)) = clean.doubt {
