@@ -91,6 +91,8 @@ pub(crate) fn scripts(len: usize) -> Vec<(&'static str, String)> {
         ("rm", fill("rm a;")),
         // Found by random input.
         ("quoted brace product", format!("a -{}\"{}", "{a,b}".repeat(10), fill("{a,b}"))),
+        ("open braces in a word", format!("ls {}", fill("{a,b/x"))),
+        ("braces that are none", format!("ls {}{}", "{1..9}".repeat(16), fill("{1....9}"))),
         ("finds", format!("find . {}", fill("-exec find . "))),
         ("redirections that run", format!("ls {}", fill("2>--`a`"))),
         ("assignments in a word", format!("nc {}", fill("\"/bx+=ie\""))),
