@@ -1,9 +1,8 @@
 //! How long judging takes: `cargo run --release -p amplihack-policy --example bench`.
 
-#![expect(clippy::print_stdout, reason = "a program whose output is its purpose")]
-
 use std::fmt::Write as _;
 use std::hint::black_box;
+use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -28,15 +27,51 @@ const EVERYDAY: [&str; 12] = [
     "curl -fsSL https://example.com/data.json | jq '.items[] | .name'",
 ];
 
+const LINE: &str = "cp -r src/a build/a && echo done >> build/log\n";
+const PROSE: &str = "The previous section explains how the system handles instructions, and why users should not ignore \
+    warnings. Read all rules before you begin; every model has its own guidelines.\n";
+
 fn main() {
+    // For a profiler: one thing, over and over.
+    if let Some(name) = std::env::args().nth(1) {
+        return again(&name);
+    }
     let started = Instant::now();
     let policy = Policy::standard();
     let first = time(|| judge(&policy, b"cargo test -p x 2>&1 | tail -20", &Limits::default()));
-    println!("cold: policy and first verdict {:?}, verdict alone {first:?}", started.elapsed());
+    say(&format!("cold: policy and first verdict {:?}, verdict alone {first:?}", started.elapsed()));
     warm(&policy);
     documents(&policy);
     content(&policy);
     adversarial(&policy);
+}
+
+fn say(line: &str) {
+    // A closed pipe ends nothing here.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+fn again(name: &str) {
+    let policy = Policy::standard();
+    let hostile = hostile::scripts(64 << 10).into_iter().find(|(known, _)| *known == name);
+    let script = match name {
+        "lines" => LINE.repeat(250),
+        _ => hostile.map_or_else(|| name.to_owned(), |(_, script)| script),
+    };
+    let limits = Limits { deadline: Duration::from_secs(9), ..Limits::default() };
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(2) {
+        if name == "scan" {
+            black_box(scan(&policy, &PROSE.repeat(5000)));
+        } else {
+            black_box(judge(&policy, script.as_bytes(), &limits));
+        }
+    }
+}
+
+fn scan(policy: &Policy, text: &str) -> Decision {
+    let event = Event::Content { text, origin: Origin::ToolOutput };
+    policy.judge(&event, &ExampleWorld::default(), &Limits::default()).decision
 }
 
 fn judge(policy: &Policy, script: &[u8], limits: &Limits) -> Decision {
@@ -61,16 +96,16 @@ fn warm(policy: &Policy) {
         let mut times: Vec<_> =
             (0..2000).map(|_| time(|| judge(policy, script.as_bytes(), &Limits::default()))).collect();
         times.sort_unstable();
-        println!("warm p50 {:>9.1?} p99 {:>9.1?}  {script}", at(&times, 50), at(&times, 99));
+        say(&format!("warm p50 {:>9.1?} p99 {:>9.1?}  {script}", at(&times, 50), at(&times, 99)));
         all.extend(times);
     }
     all.sort_unstable();
-    println!(
+    say(&format!(
         "warm, all: p50 {:?}, p99 {:?}, p99.9 {:?}",
         at(&all, 50),
         at(&all, 99),
         all[all.len() * 999 / 1000]
-    );
+    ));
 }
 
 fn least(policy: &Policy, script: &[u8], limits: &Limits) -> (Decision, Duration) {
@@ -93,32 +128,28 @@ fn documents(policy: &Policy) {
             }
             script.push_str("EOF\n");
             let (decision, took) = least(policy, script.as_bytes(), &Limits::default());
-            println!("{name} here-document of {kib} KiB: {took:?} {decision}");
+            say(&format!("{name} here-document of {kib} KiB: {took:?} {decision}"));
         }
     }
     for lines in [250_usize, 500, 1000, 2000] {
-        let script = "cp -r src/a build/a && echo done >> build/log\n".repeat(lines);
+        let script = LINE.repeat(lines);
         let limits = Limits { deadline: Duration::from_secs(9), ..Limits::default() };
         let (decision, took) = least(policy, script.as_bytes(), &limits);
-        println!("{lines} plain lines ({} KiB): {took:?} {decision}", script.len() >> 10);
+        say(&format!("{lines} plain lines ({} KiB): {took:?} {decision}", script.len() >> 10));
     }
 }
 
 fn content(policy: &Policy) {
     let log = "   Compiling amplihack-policy v0.18.0 (crates/amplihack-policy)\nwarning: unused variable: `x` at src/lib.rs:10:9\n test shell::tests::words ... ok (0.01s) {\"level\": \"info\", \"ts\": 1732760000}\n";
-    let prose = "The previous section explains how the system handles instructions, and why users should not ignore \
-        warnings. Read all rules before you begin; every model has its own guidelines.\n";
     let russian =
         "Предыдущий раздел объясняет, как система обрабатывает команды и почему не следует их забывать.\n";
     let dense = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5ejAxMjM0NTY3ODkrLw==\n";
     for (name, line) in
-        [("log", log), ("prose", prose), ("cyrillic", russian), ("base64", dense), ("letters", "a b c d ")]
+        [("log", log), ("prose", PROSE), ("cyrillic", russian), ("base64", dense), ("letters", "a b c d ")]
     {
         let text: String = line.chars().cycle().take(1 << 20).collect();
-        let event = Event::Content { text: &text, origin: Origin::ToolOutput };
-        let scan = || policy.judge(&event, &ExampleWorld::default(), &Limits::default()).decision;
-        let took = (0..7).map(|_| time(scan)).min().unwrap_or_default();
-        println!("scan of {} KiB of {name}: {took:?} {}", text.len() >> 10, scan());
+        let took = (0..7).map(|_| time(|| scan(policy, &text))).min().unwrap_or_default();
+        say(&format!("scan of {} KiB of {name}: {took:?} {}", text.len() >> 10, scan(policy, &text)));
     }
 }
 
@@ -126,6 +157,6 @@ fn adversarial(policy: &Policy) {
     for (name, script) in hostile::scripts(64 << 10) {
         let started = Instant::now();
         let decision = judge(policy, script.as_bytes(), &Limits::default());
-        println!("hostile {name:<22} {:>9.1?} {decision}", started.elapsed());
+        say(&format!("hostile {name:<22} {:>9.1?} {decision}", started.elapsed()));
     }
 }

@@ -256,15 +256,14 @@ impl Host {
 
 /// The IPv4 address in a mapped, compatible, NAT64 or 6to4 one.
 fn inner_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let [a, b, c, d, e, f, high, low] = address.segments();
-    let join = |high: u16, low: u16| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));
-    match [a, b, c, d, e, f] {
-        [0, 0, 0, 0, 0, 0 | 0xffff] | [0, 0, 0, 0, 0xffff, 0] | [0x64, 0xff9b, 0, 0, 0, 0] => {
-            Some(join(high, low))
-        }
-        [0x2002, high, low, ..] => Some(join(high, low)),
-        _ => None,
-    }
+    let ([0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+    | [0, 0, 0, 0, 0xffff, 0, high, low]
+    | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+    | [0x2002, high, low, ..]) = address.segments()
+    else {
+        return None;
+    };
+    Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
 }
 
 fn echoes_metadata(name: &str) -> bool {

@@ -1,4 +1,4 @@
-//! The audit: chain, redaction, concurrency, torn tails.
+//! The chain, its breaks and what is written.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

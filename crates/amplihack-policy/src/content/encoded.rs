@@ -20,18 +20,18 @@ pub(super) fn decoded(text: &str) -> Vec<(Span, String)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
-    while at < bytes.len() {
-        if !RUN[usize::from(bytes[at])] {
-            at += 1;
+    // A run that is long enough has all of a window: looked at from its end, most windows are passed after a byte or two.
+    while let Some(window) = bytes.get(at..at + SHORTEST) {
+        if let Some(gap) = window.iter().rposition(|&byte| !RUN[usize::from(byte)]) {
+            at += gap + 1;
             continue;
         }
         let start = at;
+        at += SHORTEST;
         while at < bytes.len() && RUN[usize::from(bytes[at])] {
             at += 1;
         }
-        if at - start >= SHORTEST
-            && let Some(plain) = decode(&text[start..at])
-        {
+        if let Some(plain) = decode(&text[start..at]) {
             found.push((Span { start, end: at }, plain));
         }
     }
@@ -126,7 +126,6 @@ fn nibble(digit: u8) -> Option<u8> {
 /// Bytes as text, if that is what they are.
 fn text(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
-    let odd = text.chars().filter(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')).count();
-    (odd == 0 && text.contains([' ', '\n', '\u{3000}']) || text.chars().any(|c| !c.is_ascii()) && odd == 0)
-        .then_some(text)
+    let odd = text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
+    (!odd && (text.contains([' ', '\n']) || !text.is_ascii())).then_some(text)
 }

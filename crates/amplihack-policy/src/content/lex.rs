@@ -1,14 +1,12 @@
 //! From text to the known words in it: where they stand, what is around them. One pass, linear in the text.
 
 use super::fold::{Folded, fold};
+use super::spelling::{LONGEST, Letters, look_up};
 use super::words::{
-    COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PHRASES, PREV, SECRET, SEED, Set, TO_WHERE, TOKEN_MARK,
-    known, may_begin_dense, step,
+    BEGINS, COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PHRASES, PREV, SECRET, SEED, Set, TO_WHERE,
+    TOKEN_MARK, known_in_any_case, may_be_known, may_begin_dense, step,
 };
 use crate::decision::Span;
-
-/// The longest word that can be known, in bytes.
-const LONGEST: usize = 40;
 
 /// A known word in a text.
 #[derive(Debug, Clone, Copy)]
@@ -44,144 +42,6 @@ pub(super) fn lex(text: &str) -> Vec<Hit> {
     let mut hits = lexer.hits;
     phrases(&mut hits);
     hits
-}
-
-/// The word that is being read.
-#[derive(Clone, Copy)]
-struct Letters {
-    start: usize,
-    hash: u32,
-    len: usize,
-    plain: [u8; LONGEST],
-    /// The same with look-alikes replaced, if there are any.
-    alike_len: usize,
-    alike: [u8; LONGEST],
-    look_alikes: bool,
-    digits: bool,
-    lower: bool,
-    long: bool,
-}
-
-impl Default for Letters {
-    fn default() -> Self {
-        Self {
-            start: 0,
-            hash: SEED,
-            len: 0,
-            plain: [0; LONGEST],
-            alike_len: 0,
-            alike: [0; LONGEST],
-            look_alikes: false,
-            digits: false,
-            lower: false,
-            long: false,
-        }
-    }
-}
-
-impl Letters {
-    fn is_empty(&self) -> bool {
-        self.len == 0 && !self.long
-    }
-
-    fn clear(&mut self) {
-        self.hash = SEED;
-        self.len = 0;
-        self.alike_len = 0;
-        self.look_alikes = false;
-        self.digits = false;
-        self.lower = false;
-        self.long = false;
-    }
-
-    #[inline]
-    fn push(&mut self, byte: u8) {
-        if self.len == LONGEST {
-            self.long = true;
-            return;
-        }
-        self.plain[self.len] = byte;
-        self.len += 1;
-        self.hash = step(self.hash, byte);
-    }
-
-    fn push_char(&mut self, c: char, alike: Option<u8>) {
-        if alike.is_some() && !self.look_alikes {
-            self.look_alikes = true;
-        }
-        // The second spelling is kept from the first character that is not ASCII on.
-        if self.alike_len == 0 {
-            self.alike[..self.len].copy_from_slice(&self.plain[..self.len]);
-            self.alike_len = self.len;
-        }
-        let mut utf8 = [0; 4];
-        for &byte in c.encode_utf8(&mut utf8).as_bytes() {
-            self.push(byte);
-        }
-        match alike {
-            Some(byte) => self.push_alike(byte),
-            None => c.encode_utf8(&mut utf8).bytes().for_each(|byte| self.push_alike(byte)),
-        }
-    }
-
-    fn push_alike(&mut self, byte: u8) {
-        if self.alike_len < LONGEST {
-            self.alike[self.alike_len] = byte;
-            self.alike_len += 1;
-        }
-    }
-
-    /// The known word that this is, or looks like.
-    fn find(&self) -> Option<(&'static str, Set)> {
-        if self.long {
-            return None;
-        }
-        let plain = &self.plain[..self.len];
-        if let Some(found) = known(self.hash, plain) {
-            return Some(found);
-        }
-        if self.look_alikes
-            && let Some(found) = look_up(&self.alike[..self.alike_len])
-        {
-            return Some(found);
-        }
-        if plain.first() == Some(&b'_') || plain.last() == Some(&b'_') {
-            return look_up(trim(plain));
-        }
-        if self.digits && (3..=16).contains(&self.len) {
-            return [b'i', b'l'].into_iter().find_map(|one| leet(plain, one));
-        }
-        None
-    }
-}
-
-/// `_emphasis_` without its marks.
-fn trim(mut word: &[u8]) -> &[u8] {
-    while let [b'_', rest @ ..] | [rest @ .., b'_'] = word {
-        word = rest;
-    }
-    word
-}
-
-fn look_up(word: &[u8]) -> Option<(&'static str, Set)> {
-    known(word.iter().fold(SEED, |hash, &byte| step(hash, byte)), word)
-}
-
-/// A word with digits for letters: `1n57ruc710n5`.
-fn leet(word: &[u8], one: u8) -> Option<(&'static str, Set)> {
-    let mut spelled = [0; LONGEST];
-    for (to, &from) in spelled.iter_mut().zip(word) {
-        *to = match from {
-            b'0' => b'o',
-            b'1' => one,
-            b'3' => b'e',
-            b'4' => b'a',
-            b'5' => b's',
-            b'7' => b't',
-            other => other,
-        };
-    }
-    look_up(&spelled[..word.len()])
 }
 
 /// A run of single letters with one sign between them: `i g n o r e`.
@@ -220,6 +80,40 @@ static FOLD: [u8; 128] = {
     table
 };
 
+/// What an ASCII word has in it, as bits: nothing is 0.
+mod has {
+    /// Anything that makes words.
+    pub(super) const LETTER: u8 = 1;
+    /// A small letter.
+    pub(super) const LOWER: u8 = 2;
+    /// A digit that may stand for a letter.
+    pub(super) const LEET: u8 = 4;
+    /// Another digit.
+    pub(super) const DIGIT: u8 = 8;
+    /// `_`
+    pub(super) const LOW_LINE: u8 = 16;
+}
+
+/// What each byte adds to a word; 0 for what ends one, and for what is not ASCII.
+static HAS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        #[expect(clippy::cast_possible_truncation, reason = "below 256")]
+        let c = byte as u8;
+        table[byte] = match c {
+            b'a'..=b'z' => has::LETTER | has::LOWER,
+            b'A'..=b'Z' => has::LETTER,
+            b'0' | b'1' | b'3' | b'4' | b'5' | b'7' => has::LEET,
+            b'0'..=b'9' => has::DIGIT,
+            b'_' => has::LOW_LINE,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    table
+};
+
 impl Lexer<'_> {
     fn run(&mut self) {
         let bytes = self.text.as_bytes();
@@ -227,7 +121,11 @@ impl Lexer<'_> {
         while let Some(&byte) = bytes.get(at) {
             if byte < 128 {
                 if FOLD[usize::from(byte)] != 0 {
-                    at = self.letters(at);
+                    at = if self.current.is_empty() { self.ascii(at) } else { self.letters(at) };
+                    continue;
+                }
+                if byte == b' ' && self.current.is_empty() {
+                    at += 1;
                     continue;
                 }
                 if !(byte == b'\'' && self.contracts(at + 1)) {
@@ -245,6 +143,44 @@ impl Lexer<'_> {
         self.word_ends(bytes.len());
         self.flush_single();
         self.mark_last(ENDS, 0);
+    }
+
+    /// Reads the word that begins at `at`, and returns where to go on. Words of everyday text cost no more than a look at their length.
+    fn ascii(&mut self, at: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        let (mut end, mut kinds, mut hash) = (at, 0, SEED);
+        while let Some(&byte) = bytes.get(end) {
+            let kind = HAS[usize::from(byte)];
+            if kind == 0 {
+                break;
+            }
+            kinds |= kind;
+            // Letters in lower case; digits have this bit.
+            hash = step(hash, byte | 0x20);
+            end += 1;
+        }
+        let len = end - at;
+        // Digits for letters need letters beside them.
+        let spelled = kinds & (has::LEET | has::DIGIT) == has::LEET && kinds & has::LETTER != 0;
+        // A single letter may be one of many, and a letter that is not ASCII or an apostrophe may go on with the word.
+        if len == 1
+            || len <= LONGEST && (spelled || kinds & has::LOW_LINE != 0)
+            || bytes.get(end).is_some_and(|&byte| byte >= 128 || byte == b'\'')
+        {
+            return self.letters(at);
+        }
+        self.words += 1;
+        self.blank_line = false;
+        if !self.single.letters.is_empty() {
+            self.flush_single();
+        }
+        if may_be_known(bytes[at] | 0x20, len)
+            && let Some((text, set)) = known_in_any_case(hash, &bytes[at..end])
+        {
+            let span = Span { start: at, end };
+            self.push(text, self.refine(text, set, span, kinds & has::LOWER != 0), span);
+        }
+        end
     }
 
     /// Reads the ASCII letters from `at` on, and returns where they end.
@@ -467,7 +403,8 @@ impl Lexer<'_> {
 fn phrases(hits: &mut [Hit]) {
     for at in 0..hits.len() {
         let first = hits[at].text;
-        for (words, set) in PHRASES.iter().filter(|(words, _)| words[0] == first) {
+        let phrases: &[_] = if hits[at].set & BEGINS == 0 { &[] } else { PHRASES };
+        for (words, set) in phrases.iter().filter(|(words, _)| words[0] == first) {
             if words.iter().enumerate().skip(1).all(|(offset, word)| follows(&hits[at..], offset, word)) {
                 hits[at].set |= set;
                 hits[at].span.end = hits[at + words.len() - 1].span.end;

@@ -12,7 +12,7 @@ pub(super) fn is_mark(text: &str, name: &str, span: Span, line_start: bool) -> b
             bar
         }
         "inst" => opens == '[' || (opens == '/' && before.1 == '['),
-        "sys" => opens == '<' && before.1 == '<' || (opens == '/' && before.1 == '<'),
+        "sys" => before.1 == '<' && matches!(opens, '<' | '/'),
         "start_of_turn" | "end_of_turn" | "function_calls" | "function_results" | "tool_call"
         | "tool_result" => opens == '<' || (opens == '/' && before.1 == '<') || bar,
         "invoke" => opens == '<' && text[span.end..].starts_with(" name="),
@@ -44,7 +44,7 @@ pub(super) fn beacons(text: &str) -> Vec<Span> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(open) = bytes[at..].iter().position(|&byte| byte == b'!').map(|offset| at + offset) {
+    while let Some(open) = text.get(at..).and_then(|rest| rest.find('!')).map(|offset| at + offset) {
         at = open + 1;
         if bytes.get(at) != Some(&b'[') {
             continue;

@@ -5,6 +5,7 @@ mod fold;
 mod lex;
 mod marks;
 mod rules;
+mod spelling;
 mod words;
 
 #[cfg(test)]

@@ -307,6 +307,34 @@ const FIRST: Set = {
     set
 };
 
+/// For each class the rules that it begins, as bits.
+static BY_CLASS: [u64; 64] = {
+    let (mut masks, mut at) = ([0; 64], 0);
+    while at < PATTERNS.len() {
+        let mut bit = 0;
+        while bit < 64 {
+            masks[bit] |= (PATTERNS[at].first >> bit & 1) << at;
+            bit += 1;
+        }
+        at += 1;
+    }
+    masks
+};
+
+/// The rules that begin with one of these classes.
+fn beginning(mut set: Set) -> impl Iterator<Item = &'static Rule> {
+    let mut rules = 0;
+    while set != 0 {
+        rules |= BY_CLASS[set.trailing_zeros() as usize];
+        set &= set - 1;
+    }
+    std::iter::from_fn(move || {
+        let at = rules.trailing_zeros() as usize;
+        rules &= rules.wrapping_sub(1);
+        PATTERNS.get(at)
+    })
+}
+
 /// What the rules find in `text`, in order. `only` the kinds and severity that may stop a shell command, if so wanted.
 pub(super) fn judge(text: &str, only_deny: bool) -> Vec<Finding> {
     let hits = lex(text);
@@ -315,9 +343,7 @@ pub(super) fn judge(text: &str, only_deny: bool) -> Vec<Finding> {
         if hit.set & FIRST == 0 {
             continue;
         }
-        let matching = PATTERNS
-            .iter()
-            .filter(|rule| hit.set & rule.first != 0)
+        let matching = beginning(hit.set & FIRST)
             .filter_map(|rule| Some((rule, rule.matches(&hits, at)?)))
             .map(|(rule, span)| Finding {
                 kind: rule.kind,

@@ -1,4 +1,4 @@
-//! The scanner of foreign text, on what it must and must not find.
+//! The scanner over its corpora.
 
 use super::*;
 

@@ -17,6 +17,7 @@ classes! {
     MODE DEV DEVMODE PRETEND AI ANSWER UNRESTRICTED DAN DISABLE OFF NOW SEND SECRET TO_WHERE REVEAL SYSTEM
     RUN COMMAND MARK META NEG APPEND TOKEN REPLY EVERYTHING TOLD YOU_ARE_NOW ENDS COLON COMPLY REQUEST
     CONCEAL TOOL CALL DELETE GRANT NOTE HIDDEN FROM_NOW VOID ANYTHING_NOW TOKEN_MARK MEMORY DECODE CODEC
+    BEGINS
 }
 
 /// Classes with their words, folded as [`super::fold`] does. A word may be in several.
@@ -342,6 +343,7 @@ const SLOTS: usize = 4096;
 /// `(word, classes)` at the word's hash or behind it; an empty word ends a search.
 static TABLE: [(&str, Set); SLOTS] = table();
 
+#[expect(clippy::large_stack_arrays, reason = "made by the compiler only")]
 const fn table() -> [(&'static str, Set); SLOTS] {
     let mut table = [("", 0); SLOTS];
     let mut group = 0;
@@ -364,7 +366,42 @@ const fn table() -> [(&'static str, Set); SLOTS] {
         }
         group += 1;
     }
+    let mut phrase = 0;
+    while phrase < PHRASES.len() {
+        let first = PHRASES[phrase].0[0];
+        let (mut hash, mut at) = (SEED, 0);
+        while at < first.len() {
+            hash = step(hash, first.as_bytes()[at]);
+            at += 1;
+        }
+        let mut slot = slot_of(hash);
+        while !table[slot].0.is_empty() && !same(table[slot].0, first) {
+            slot = (slot + 1) % SLOTS;
+        }
+        table[slot].1 |= BEGINS;
+        phrase += 1;
+    }
     table
+}
+
+/// The lengths of known words by their first byte, as bits: most words of a text are none of them.
+static LENGTHS: [u64; 128] = {
+    let mut lengths = [0; 128];
+    let mut slot = 0;
+    while slot < SLOTS {
+        let word = TABLE[slot].0.as_bytes();
+        if !word.is_empty() && word[0] < 128 && word.len() < 64 {
+            lengths[word[0] as usize] |= 1 << word.len();
+        }
+        slot += 1;
+    }
+    lengths
+};
+
+/// Whether a known word may begin with `first`, an ASCII character in lower case, and have `len` bytes.
+#[inline]
+pub(super) fn may_be_known(first: u8, len: usize) -> bool {
+    len < 64 && LENGTHS[usize::from(first & 127)] >> len & 1 == 1
 }
 
 /// Which slots are taken: small enough to stay in the fastest cache.
@@ -402,6 +439,17 @@ const fn same(left: &str, right: &str) -> bool {
 /// The word that is spelled by `bytes`, whose hash is given, and its classes.
 #[inline]
 pub(super) fn known(hash: u32, bytes: &[u8]) -> Option<(&'static str, Set)> {
+    find(hash, |word| word == bytes)
+}
+
+/// The same for ASCII in any case; the hash is that of the small letters.
+#[inline]
+pub(super) fn known_in_any_case(hash: u32, bytes: &[u8]) -> Option<(&'static str, Set)> {
+    find(hash, |word| word.eq_ignore_ascii_case(bytes))
+}
+
+#[inline]
+fn find(hash: u32, same: impl Fn(&[u8]) -> bool) -> Option<(&'static str, Set)> {
     let mut slot = slot_of(hash);
     if TAKEN[slot / 64] >> (slot % 64) & 1 == 0 {
         return None;
@@ -411,7 +459,7 @@ pub(super) fn known(hash: u32, bytes: &[u8]) -> Option<(&'static str, Set)> {
         if word.is_empty() {
             return None;
         }
-        if word.as_bytes() == bytes {
+        if same(word.as_bytes()) {
             return Some((word, set));
         }
         slot = (slot + 1) % SLOTS;

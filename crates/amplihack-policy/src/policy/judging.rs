@@ -1,6 +1,7 @@
 //! From one subject to a verdict: scripts command by command, files, addresses and text by themselves.
 
 use std::path::Path;
+use std::time::Instant;
 
 use super::explanation::{Explanation, explained};
 use super::{Limits, Mode, Policy, UNDECIDED, UNKNOWN_PROGRAM};
@@ -8,6 +9,10 @@ use crate::decision::{Decision, RuleId, Span, Verdict};
 use crate::event::World;
 use crate::rules::{self, Arg, Call, Change, Ctx, Script, Subject, Target};
 use crate::shell::{self, Parsed};
+
+const LATE: &str = "judging the script takes too long";
+/// Bytes of a command from which on its rules look at the clock.
+const LONG: usize = 4096;
 
 impl Policy {
     /// A file or an address.
@@ -31,14 +36,20 @@ impl Policy {
             Subject::Read(target) => linked(target, world),
             _ => None,
         };
-        let mut verdict = self.one(&Ctx { subject, script: &script }, explain);
+        let mut verdict = self.one(&Ctx { subject, script: &script }, None, explain);
         if let Some(change) = &real {
-            verdict =
-                verdict.join(self.one(&Ctx { subject: Subject::Write(change), script: &script }, explain));
+            verdict = verdict.join(self.one(
+                &Ctx { subject: Subject::Write(change), script: &script },
+                None,
+                explain,
+            ));
         }
         if let Some(target) = &real_read {
-            verdict =
-                verdict.join(self.one(&Ctx { subject: Subject::Read(target), script: &script }, explain));
+            verdict = verdict.join(self.one(
+                &Ctx { subject: Subject::Read(target), script: &script },
+                None,
+                explain,
+            ));
         }
         verdict
     }
@@ -49,26 +60,32 @@ impl Policy {
         cwd: &Path,
         world: &dyn World,
         limits: &Limits,
-        nesting: usize,
+        (nesting, deadline): (usize, Instant),
         explain: &mut Option<&mut Explanation>,
     ) -> Verdict {
         if source.iter().all(u8::is_ascii_whitespace) {
             return Verdict::none();
         }
-        let parsed = shell::commands(source, limits);
+        // A fifth of the time is for the rules.
+        let reading = deadline.checked_sub(limits.deadline / 5).unwrap_or(deadline);
+        let parsed = shell::commands_until(source, limits, reading);
         let script = Script::new(&parsed, cwd, world, &self.settings);
         let mut verdict = Verdict::none();
         let mut allowed = !parsed.commands.is_empty();
         for call in &script.calls {
+            if Instant::now() > deadline {
+                return verdict.join(deny_undecided(LATE, call.span()));
+            }
             if let Some(explain) = explain {
                 explain.commands.push(explained(call));
             }
-            let one = self.one(&Ctx { subject: Subject::Call(call), script: &script }, explain);
+            let one =
+                self.one(&Ctx { subject: Subject::Call(call), script: &script }, Some(deadline), explain);
             allowed &= one.decision == Decision::Allow;
             if one.decision != Decision::Allow {
                 verdict = verdict.join(one);
             }
-            verdict = verdict.join(self.nested(call, &script, limits, nesting, explain));
+            verdict = verdict.join(self.nested(call, &script, limits, (nesting, deadline), explain));
             if verdict.decision == Decision::Deny && explain.is_none() {
                 return verdict;
             }
@@ -87,7 +104,7 @@ impl Policy {
         call: &Call<'_>,
         script: &Script<'_>,
         limits: &Limits,
-        nesting: usize,
+        (nesting, deadline): (usize, Instant),
         explain: &mut Option<&mut Explanation>,
     ) -> Verdict {
         let Some(git) = rules::git(script, call).filter(|git| !git.scripts.is_empty()) else {
@@ -101,7 +118,8 @@ impl Policy {
             if source.contains(rules::marks::UNKNOWN) {
                 return verdict.join(deny_undecided("what git would run is made at run time", call.span()));
             }
-            let mut inner = self.shell(source.as_bytes(), dir, script.world, limits, nesting - 1, explain);
+            let mut inner =
+                self.shell(source.as_bytes(), dir, script.world, limits, (nesting - 1, deadline), explain);
             if inner.decision == Decision::Allow {
                 inner = Verdict::none();
             }
@@ -111,7 +129,15 @@ impl Policy {
     }
 
     /// One command, file or address: the built-in rules, then the user's.
-    fn one(&self, ctx: &Ctx<'_>, explain: &mut Option<&mut Explanation>) -> Verdict {
+    fn one(
+        &self,
+        ctx: &Ctx<'_>,
+        deadline: Option<Instant>,
+        explain: &mut Option<&mut Explanation>,
+    ) -> Verdict {
+        // A look at the clock for each rule is worth it only where rules may take long.
+        let long = matches!(&ctx.subject, Subject::Call(call) if call.bytes() > LONG);
+        let deadline = deadline.filter(|_| long);
         let mut verdict = Verdict::none();
         let mut say = |found: Verdict, verdict: Verdict| {
             if let Some(explain) = explain {
@@ -122,6 +148,11 @@ impl Policy {
         for rule in rules::all() {
             if self.user.disabled.contains(&rule.id) {
                 continue;
+            }
+            if let (Some(deadline), Subject::Call(call)) = (deadline, &ctx.subject)
+                && Instant::now() > deadline
+            {
+                return verdict.join(deny_undecided(LATE, call.span()));
             }
             if let Some(hit) = (rule.check)(ctx) {
                 verdict = say(
@@ -183,7 +214,7 @@ fn undecided(parsed: &Parsed, script: &Script<'_>, explain: &mut Option<&mut Exp
     }
     if script.overflow {
         verdict =
-            verdict.join(deny_undecided("its variables have too many possible values", Span::default()));
+            verdict.join(deny_undecided("its variables have too many or too long values", Span::default()));
     }
     verdict
 }

@@ -5,7 +5,7 @@ mod judging;
 mod mode;
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::decision::{Decision, RuleId, Span, Verdict};
 use crate::event::{Event, World};
@@ -20,7 +20,7 @@ pub use mode::{Mode, UnknownMode};
 /// How far judging may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Time for reading one script.
+    /// Time for reading and judging one script.
     pub deadline: Duration,
     /// Bytes of one script.
     pub bytes: usize,
@@ -134,7 +134,10 @@ impl Policy {
         mut explain: Option<&mut Explanation>,
     ) -> Verdict {
         let verdict = match *event {
-            Event::Shell { script, cwd } => self.shell(script, cwd, world, limits, NESTING, &mut explain),
+            Event::Shell { script, cwd } => {
+                let deadline = Instant::now() + limits.deadline;
+                self.shell(script, cwd, world, limits, (NESTING, deadline), &mut explain)
+            }
             Event::Write { path, cwd } => {
                 let change = Change {
                     target: Target::known(&cwd.join(path)),

@@ -152,6 +152,12 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// How much text it has.
+    pub(crate) fn bytes(&self) -> usize {
+        let assigned = self.assigns.iter().map(|(_, arg)| arg);
+        self.args.iter().chain(assigned).map(|arg| arg.marked.len()).sum()
+    }
+
     /// Whether the program is one of these.
     pub(crate) fn is(&self, programs: &[&str]) -> bool {
         programs.contains(&self.program.as_str())

@@ -288,6 +288,12 @@ impl Finder<'_, '_> {
         }
         if let Some(to) = to.filter(|to| !to.text().contains(':')) {
             self.destination(None, Some(to), &operands);
+            // What the source does not have goes.
+            if call.args.iter().any(|arg| arg.text() == "--del" || arg.text().starts_with("--delete")) {
+                let narrowed = Target::new(to.marked(), None, None).is_dots();
+                let change = self.add(Kind::Remove, to);
+                (change.recursive, change.narrowed) = (true, narrowed);
+            }
         }
     }
 

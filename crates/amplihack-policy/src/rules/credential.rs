@@ -76,6 +76,9 @@ pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
     if FILES.iter().any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2)) {
         return Some(("stored credentials", false));
     }
+    if matches!(name, ".gnupg" | ".aws") {
+        return Some(("stored credentials", false));
+    }
     if matches!(name, ".env" | ".env.local" | ".env.production" | ".env.prod") {
         return Some(("the project's secrets", false));
     }
@@ -151,6 +154,9 @@ pub(crate) fn uses<'c>(script: &Script<'_>, call: &'c Call<'_>) -> &'c [Use] {
     call.uses.get_or_init(|| read(script, call))
 }
 
+/// Signs in one argument behind which the rest is taken for a path with such signs in it.
+const SIGNS: usize = 8;
+
 fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
     let mut found = Vec::new();
     for (kind, arg) in &call.redirects {
@@ -181,8 +187,10 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
         let marked = arg.marked();
         let starts =
             std::iter::once(0).chain(marked.match_indices(['=', '@', ':', ',']).map(|(at, _)| at + 1));
-        for start in starts {
-            let part = marked[start..].split([':', ',']).next().unwrap_or_default();
+        for (number, start) in starts.enumerate() {
+            // A path may hold these signs itself; behind the first few they all end it, so that the work is linear.
+            let ends: &[char] = if number < SIGNS { &[':', ','] } else { &['=', '@', ':', ','] };
+            let part = marked[start..].split(ends).next().unwrap_or_default();
             if !part.starts_with("//") && !part.is_empty() {
                 found.extend(used(script, call, arg, part, false));
             }

@@ -5,6 +5,7 @@ use super::example::{sh, write};
 use super::place;
 use super::{Ctx, Hit, Pack, Rule, code};
 use crate::decision::{Decision, RuleId};
+use crate::shell::RedirectKind;
 
 pub(super) static RULES: &[Rule] = &[
     Rule {
@@ -109,7 +110,29 @@ pub(super) static RULES: &[Rule] = &[
     },
 ];
 
+/// Whether a command changes one of this plane's programs, wherever a look-up finds it.
+fn own_program(ctx: &Ctx<'_>) -> bool {
+    const CHANGE: [&str; 12] =
+        ["cp", "mv", "rm", "ln", "install", "tee", "dd", "chmod", "truncate", "unlink", "shred", "sed"];
+    let Some(call) = ctx.call() else { return false };
+    let arguments = call.args.iter().filter(|_| call.is(&CHANGE));
+    let written = call
+        .redirects
+        .iter()
+        .filter(|(kind, _)| matches!(kind, RedirectKind::Write | RedirectKind::Append))
+        .map(|(_, arg)| arg);
+    arguments.chain(written).filter(|arg| arg.dynamic).any(|arg| {
+        ctx.script.inside(arg).any(|inner| {
+            inner.is(&["command", "which", "type", "whereis", "readlink", "realpath"])
+                && inner.args.iter().any(|arg| names_guard(arg.text()))
+        })
+    })
+}
+
 fn own_files(ctx: &Ctx<'_>) -> Option<Hit> {
+    if own_program(ctx) {
+        return ctx.deny("would change this plane's own program; only a person may, outside of a session");
+    }
     let home = ctx.script.home.as_deref();
     ctx.changes().iter().find_map(|change| {
         let what = place::plane(change, home)?;
@@ -202,15 +225,8 @@ fn nested_agent(ctx: &Ctx<'_>) -> Option<Hit> {
     let open = call.args.iter().any(|arg| {
         let text = arg.text();
         text.starts_with("--dangerously-")
-            || matches!(
-                text,
-                "--yolo"
-                    | "--allow-all-tools"
-                    | "--allow-all"
-                    | "--dangerously-allow-all"
-                    | "bypassPermissions"
-                    | "danger-full-access"
-            )
+            || text.starts_with("--allow-all")
+            || matches!(text, "--yolo" | "bypassPermissions" | "danger-full-access")
     });
     (call.is(&AGENTS) && open)
         .then(|| ctx.ask("would start another agent that asks nobody; start it with its permissions on"))?

@@ -57,8 +57,13 @@ pub(crate) fn is_glob(marked: &str) -> bool {
 
 /// Whether `name` is one of the names that `pattern` may become. An unknown part may be anything.
 pub(crate) fn may_be(pattern: &str, name: &str) -> bool {
-    if is_plain(pattern) {
-        return pattern == name;
+    if pattern == name {
+        return true;
+    }
+    // Most patterns begin with a character that the name does not: no need to look closer.
+    let (first, named) = (pattern.as_bytes().first(), name.as_bytes().first());
+    if first.is_some_and(u8::is_ascii_graphic) && first != named || is_plain(pattern) {
+        return false;
     }
     let pattern = tokens(pattern);
     let name: Vec<char> = name.chars().collect();

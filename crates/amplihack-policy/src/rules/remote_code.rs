@@ -160,7 +160,14 @@ fn runs(script: &Script<'_>, call: &Call<'_>, test: fn(&Script<'_>, &Call<'_>) -
 
 fn piped(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
-    runs(ctx.script, call, net::fetches)
+    let by_code = || {
+        code::code(ctx.script, call).is_some_and(|code| {
+            code::connects(&code)
+                && code.contains("://")
+                && ["exec", "eval", "compile", "runpy"].iter().any(|name| code::says(&code, name))
+        })
+    };
+    (runs(ctx.script, call, net::fetches) || by_code())
         .then(|| ctx.deny("would run whatever a server answers; download it, read it, then run the file"))?
 }
 

@@ -23,8 +23,12 @@ pub(crate) struct Settings {
 
 /// Values of one variable that are looked at.
 const VALUES: usize = 16;
+/// Bytes of a variable's value that are followed.
+const LONGEST: usize = 64 * 1024;
 /// Commands with different values that are looked at.
 const CALLS: usize = 20_000;
+/// Bytes of all commands with their values that are looked at.
+const BYTES: usize = 8 << 20;
 /// Commands in front of one pipe that are looked at.
 const UPSTREAM: usize = 256;
 
@@ -77,10 +81,11 @@ impl<'a> Script<'a> {
         };
         let values = Values::of(parsed, script.home.as_deref());
         let mut before: Option<(&[Word], Option<PathBuf>)> = None;
+        let mut bytes = 0;
         for (index, command) in parsed.commands.iter().enumerate() {
             script.first.push(script.calls.len());
             for choice in 0..values.choices(command) {
-                if script.calls.len() >= CALLS {
+                if script.calls.len() >= CALLS || bytes > BYTES {
                     script.overflow = true;
                     break;
                 }
@@ -90,6 +95,7 @@ impl<'a> Script<'a> {
                 for split in [false, true].into_iter().take(1 + usize::from(split)) {
                     let lookup = |name: &str| values.value(name, choice, dir.as_deref(), home);
                     let call = Call::read(command, index, dir.clone(), split, &lookup);
+                    bytes += call.bytes();
                     script.calls.push(call);
                 }
                 before = Some((&command.cds, dir));
@@ -291,7 +297,10 @@ impl Values {
         Arg::read(word, &|name| self.value(name, usize::MAX, None, home)).marked().to_owned()
     }
 
-    fn add(&mut self, name: &str, value: String, home: Option<&Path>) {
+    fn add(&mut self, name: &str, mut value: String, home: Option<&Path>) {
+        if value.len() > LONGEST {
+            value = UNKNOWN.to_string();
+        }
         let values = self.0.entry(name.to_owned()).or_default();
         // An assignment in front of another command does not reach this one: the value from outside stays possible.
         if name == "HOME" && values.is_empty() {

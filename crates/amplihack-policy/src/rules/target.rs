@@ -60,6 +60,7 @@ impl Target {
                     parts.pop();
                 }
                 ".." if rooted => {}
+                _ if parts.len() >= DEEPEST => break,
                 name => parts.push(name.to_owned()),
             }
         }
@@ -122,7 +123,10 @@ impl Target {
     /// Whether these names stand somewhere in it, one after the other; what is behind them.
     pub(crate) fn behind(&self, names: &[&str]) -> Option<&[String]> {
         let at = self.parts.windows(names.len()).position(|window| {
-            window.iter().zip(names).all(|(part, name)| part != UNKNOWN_TEXT && may_be(part, name))
+            window
+                .iter()
+                .zip(names)
+                .all(|(part, name)| part != UNKNOWN_TEXT && may_be(part, name) && !hides(part, name))
         })?;
         Some(&self.parts[at + names.len()..])
     }
@@ -161,6 +165,14 @@ pub(crate) fn names(path: &Path) -> Vec<String> {
         }
     }
     names
+}
+
+/// Names in the deepest path that a system takes, which has 4096 bytes.
+const DEEPEST: usize = 2048;
+
+/// Whether a pattern leaves a name out because it begins with a dot.
+fn hides(pattern: &str, name: &str) -> bool {
+    name.starts_with('.') && pattern.starts_with([marks::STAR, marks::ANY, marks::CLASS])
 }
 
 #[cfg(test)]

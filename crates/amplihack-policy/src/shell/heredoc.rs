@@ -1,9 +1,12 @@
 //! Here-document bodies are taken out of a script, and its lines joined as bash joins them, before a parser reads it.
 
-use super::lexer::{Lexer, Token, char_len};
+use super::lexer::{Kind, Lexer, Token, char_len};
 
 /// Around the number of a here-document in a cleaned script. The gate lets no script bring its own.
 pub(super) const MARK: char = '\u{1}';
+
+/// Closing brackets without an opening one up to which a script is read: parsers take very long to recover from many.
+const STRAY: usize = 16;
 
 /// A body that was taken out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +34,10 @@ pub(super) struct Clean {
     pub(super) doubt: Option<(&'static str, usize)>,
     /// Greatest nesting.
     pub(super) depth: usize,
+    /// `|` and `&&` in the longest list.
+    pub(super) run: usize,
+    /// Why reading was given up before the end.
+    pub(super) refused: Option<&'static str>,
     /// Brackets and words that could open a level, counted without regard to quotes.
     pub(super) openers: usize,
 }
@@ -65,13 +72,30 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
     cleaner.clean.map.push((0, 0));
     cleaner.clean.len = src.len();
     let mut lexer = Lexer::new();
-    let mut at = 0;
+    let (mut at, mut run) = (0, 0);
     while at < bytes.len() {
         let begin = at;
         let (end, token) = lexer.step(bytes, at);
         at = cleaner.take(&lexer, begin, end, token);
         cleaner.clean.depth = cleaner.clean.depth.max(lexer.depth());
+        if lexer.unsure() {
+            cleaner.clean.refused = Some("brackets that cannot be told apart");
+            break;
+        }
         if lexer.depth() > depth {
+            break;
+        }
+        run = match (token, bytes[begin]) {
+            (Token::Plain, b'|') => run + 1,
+            (Token::Plain, b'&') if end == begin + 1 && lexer.kind() != Kind::Double => {
+                run + usize::from(bytes.get(end) == Some(&b'&'))
+            }
+            (Token::Newline, _) | (Token::Plain, b';') => 0,
+            _ => run,
+        };
+        cleaner.clean.run = cleaner.clean.run.max(run);
+        if lexer.stray > STRAY {
+            cleaner.clean.refused = Some("brackets are closed that were never opened");
             break;
         }
     }

@@ -1,5 +1,7 @@
 //! The quoting state of bash, token by token, with an explicit stack: what is quoted, where a substitution ends.
 
+use std::collections::HashMap;
+
 /// What an open bracket, quote or keyword is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -56,11 +58,30 @@ pub(super) enum Token {
     Keyword,
 }
 
+/// What was found by looking ahead, so that nested `$((` are not looked through again and again.
+#[derive(Debug, Clone, Default)]
+struct Ahead {
+    /// Whether what opens before this byte is arithmetic.
+    known: HashMap<usize, bool>,
+    /// Tokens looked at.
+    tokens: usize,
+    /// Looks inside of looks.
+    depth: usize,
+    /// A look was given up.
+    given_up: bool,
+}
+
+/// Tokens that are looked at ahead, and looks inside of looks, before the rest is given up.
+const AHEAD: (usize, usize) = (1 << 18, 100);
+
 /// Where a reader of bash stands.
 #[derive(Debug, Clone)]
 pub(super) struct Lexer {
     stack: Vec<Frame>,
+    ahead: Ahead,
     keywords: usize,
+    /// Closing brackets that close nothing.
+    pub(super) stray: usize,
     /// A quote or bracket was still open when the text ended.
     pub(super) unterminated: bool,
 }
@@ -73,14 +94,49 @@ impl Lexer {
 
     /// Behind the opening bracket of `kind`.
     pub(super) fn inside(kind: Kind) -> Self {
-        let mut lexer = Self { stack: Vec::new(), keywords: 0, unterminated: false };
+        let mut lexer =
+            Self { stack: Vec::new(), ahead: Ahead::default(), keywords: 0, stray: 0, unterminated: false };
         lexer.push(kind);
         lexer
     }
 
+    /// Whether it could not be found out what some `((` is.
+    pub(super) fn unsure(&self) -> bool {
+        self.ahead.given_up
+    }
+
+    /// Whether what opened with `((` before `from` is closed by `))`: if not, bash reads two subshells.
+    fn is_arithmetic(&mut self, src: &[u8], from: usize) -> bool {
+        if let Some(&known) = self.ahead.known.get(&from) {
+            return known;
+        }
+        if self.ahead.depth >= AHEAD.1 {
+            self.ahead.given_up = true;
+            return false;
+        }
+        let mut look = Self::inside(Kind::Arithmetic { open: 0 });
+        look.ahead = std::mem::take(&mut self.ahead);
+        look.ahead.depth += 1;
+        let mut at = from;
+        while at < src.len() && look.frames() > 0 && !look.ahead.given_up {
+            (at, _) = look.step(src, at);
+            look.ahead.tokens += 1;
+            look.ahead.given_up |= look.ahead.tokens > AHEAD.0;
+        }
+        let answer = look.frames() == 0 && src[from..at].ends_with(b"))");
+        self.ahead = look.ahead;
+        self.ahead.depth -= 1;
+        self.ahead.known.insert(from, answer);
+        answer
+    }
+
     /// How deep brackets, quotes and keywords are nested.
     pub(super) fn depth(&self) -> usize {
-        self.stack.len() + self.keywords - 1
+        let open = match self.kind() {
+            Kind::Arithmetic { open } => open,
+            _ => 0,
+        };
+        self.stack.len() + self.keywords + open - 1
     }
 
     /// The innermost bracket.
@@ -247,7 +303,7 @@ impl Lexer {
         if matches!(frame.kind, Kind::Case { pattern: true, .. }) && !frame.word {
             return at + 1;
         }
-        if frame.command && src.get(at + 1) == Some(&b'(') && is_arithmetic(src, at + 2) {
+        if frame.command && src.get(at + 1) == Some(&b'(') && self.is_arithmetic(src, at + 2) {
             self.push(Kind::Arithmetic { open: 0 });
             return at + 2;
         }
@@ -266,7 +322,10 @@ impl Lexer {
                 self.replace(Kind::Case { word, pattern: false });
                 self.set(true, false);
             }
-            _ => self.set(frame.command, false),
+            _ => {
+                self.stray += 1;
+                self.set(frame.command, false);
+            }
         }
     }
 
@@ -348,7 +407,7 @@ impl Lexer {
     /// `$` and what it opens.
     fn dollar(&mut self, src: &[u8], at: usize, double: bool) -> (usize, Token) {
         match src.get(at + 1) {
-            Some(b'(') if src.get(at + 2) == Some(&b'(') && is_arithmetic(src, at + 3) => {
+            Some(b'(') if src.get(at + 2) == Some(&b'(') && self.is_arithmetic(src, at + 3) => {
                 self.push(Kind::Arithmetic { open: 0 });
                 (at + 3, Token::Plain)
             }
@@ -418,11 +477,6 @@ pub(super) fn escaped_position(src: &[u8], quote: u8) -> Option<usize> {
     None
 }
 
-/// Whether what opened with `((` before `from` is closed by `))`: if not, bash reads two subshells.
-fn is_arithmetic(src: &[u8], from: usize) -> bool {
-    closing(src, from, Kind::Arithmetic { open: 0 }).is_some_and(|end| src[from..end].ends_with(b"))"))
-}
-
 fn escape(src: &[u8], at: usize) -> (usize, Token) {
     match src.get(at + 1) {
         Some(b'\n') => (at + 2, Token::Continuation),
@@ -482,8 +536,8 @@ mod tests {
 
     #[test]
     fn two_subshells_are_not_arithmetic() {
-        assert!(is_arithmetic(b"((1+2))", 2));
-        assert!(!is_arithmetic(b"((ls) | (cat))", 2));
+        assert!(Lexer::new().is_arithmetic(b"((1+2))", 2));
+        assert!(!Lexer::new().is_arithmetic(b"((ls) | (cat))", 2));
     }
 
     #[test]
@@ -495,5 +549,25 @@ mod tests {
             (at, _) = lexer.step(src, at);
         }
         assert_eq!(lexer.depth(), 6);
+    }
+
+    /// Found by random input: each level was looked through once more for each level around it, so that 400 bytes never ended.
+    #[test]
+    fn looking_ahead_is_no_more_work_than_there_are_levels() {
+        for (piece, times) in
+            [("$((", 95), ("$(($(", 45), ("((", 30_000), ("$((", 20_000), ("$((\"$((", 5000)]
+        {
+            let src = piece.repeat(times);
+            let (mut lexer, mut at) = (Lexer::new(), 0);
+            while at < src.len() && lexer.depth() < 200 {
+                (at, _) = lexer.step(src.as_bytes(), at);
+            }
+            assert!(lexer.ahead.tokens <= AHEAD.0 + AHEAD.1, "{piece}: {}", lexer.ahead.tokens);
+            assert!(
+                times < 100 && lexer.ahead.tokens < 10_000 || times > 100,
+                "{piece}: {}",
+                lexer.ahead.tokens
+            );
+        }
     }
 }

@@ -5,6 +5,7 @@
 mod ansi;
 mod braces;
 mod brush;
+mod effects;
 mod gate;
 mod heredoc;
 mod items;
@@ -12,7 +13,9 @@ mod lexer;
 pub mod model;
 mod oneliner;
 mod output;
+mod plain;
 mod quoting;
+mod redirects;
 mod simple;
 #[cfg(test)]
 mod tests;
@@ -26,6 +29,8 @@ mod wrappers;
 pub use model::{Command, Fed, Parsed, Piece, Redirect, RedirectKind, Undecided, Word};
 pub use quoting::{Quoting, quoting_at};
 
+use std::time::Instant;
+
 use crate::policy::Limits;
 
 /// Everything that bash would run, were it given `src`.
@@ -33,8 +38,13 @@ use crate::policy::Limits;
 /// What cannot be understood is in [`Parsed::undecided`], never left out in silence. Takes no longer than the limits' deadline,
 /// and time linear in the script's length.
 pub fn commands(src: &[u8], limits: &Limits) -> Parsed {
+    commands_until(src, limits, Instant::now() + limits.deadline)
+}
+
+/// The same, with a deadline that others share.
+pub(crate) fn commands_until(src: &[u8], limits: &Limits, deadline: Instant) -> Parsed {
     match gate::admit(src, limits) {
-        Ok(text) => union::Reader::new(limits).outermost(text),
+        Ok(text) => union::Reader::new(limits, deadline).outermost(text),
         Err(undecided) => Parsed { commands: Vec::new(), undecided: vec![undecided] },
     }
 }

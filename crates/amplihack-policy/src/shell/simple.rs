@@ -14,6 +14,9 @@ use crate::decision::Span;
 /// A word's parts after brace expansion.
 type Words = Vec<(Vec<Part>, Span)>;
 
+/// Words of one script that are looked at, those that braces make included.
+const WORDS: usize = 40_000;
+
 /// Variables whose value some program runs.
 const SCRIPTS: &[&str] = &[
     "PROMPT_COMMAND",
@@ -76,7 +79,10 @@ impl Reader<'_> {
     /// A word's parts, its scripts run; and what `<(…)` in it gives.
     pub(super) fn word(&mut self, raw: &Raw, place: Place<'_>, shell: &Shell) -> (Words, Option<Flow>) {
         let span = place.span(raw.start, raw.end());
-        let Some(variants) = braces::expand(&raw.text) else {
+        let variants =
+            if self.words > WORDS && raw.text.contains('{') { None } else { braces::expand(&raw.text) };
+        self.words += variants.as_ref().map_or(0, |variants| variants.len() - 1);
+        let Some(variants) = variants else {
             self.embedded(lex(&raw.text).nested, raw, place, shell);
             return (
                 vec![(vec![Part::Dynamic { source: raw.text.clone(), quoted: false, nested: None }], span)],
@@ -86,6 +92,9 @@ impl Reader<'_> {
         let one = variants.len() == 1;
         let (mut words, mut readers) = (Vec::new(), None);
         for variant in variants {
+            if !one && self.late(span) {
+                break;
+            }
             let lexed = lex(&variant);
             let mut flows = Vec::new();
             for mut nested in lexed.nested {
@@ -281,7 +290,7 @@ impl Reader<'_> {
     }
 
     /// What an assignment alone may set off.
-    fn assigned(&mut self, name: &str, word: &Word, span: Span, shell: &Shell) {
+    pub(super) fn assigned(&mut self, name: &str, word: &Word, span: Span, shell: &Shell) {
         let text = render(word);
         self.subscripts(&text, span, shell);
         let mut inner = Shell {
@@ -329,6 +338,14 @@ impl Reader<'_> {
     /// A command with its words known as far as they can be: noted, its effects taken, what it starts followed.
     pub(super) fn command(&mut self, command: &Command, shell: &mut Shell) -> Flow {
         let span = command.span;
+        self.words += command.words.len();
+        if self.late(span) {
+            return Flow::default();
+        }
+        if self.words > WORDS {
+            self.undecided("its wrappers and braces make too many words to look at", span);
+            return Flow::default();
+        }
         if self.out.commands.len() >= self.limits.commands {
             if !self.out.undecided.iter().any(|undecided| undecided.why.starts_with("more than")) {
                 self.undecided(format!("more than {} commands", self.limits.commands), span);
@@ -418,17 +435,6 @@ impl Reader<'_> {
         }
     }
 
-    fn positional(&mut self, words: &[Word]) {
-        for (index, word) in words.iter().enumerate() {
-            let value = word.literal().map_or_else(Value::anything, Value::text);
-            self.variables.set(&index.to_string(), value, true);
-        }
-        let all: Option<Vec<String>> = words.iter().skip(1).map(Word::literal).collect();
-        let all = all.map_or_else(Value::anything, |fields| Value { choices: vec![fields], unknown: false });
-        self.variables.set("@", all.clone(), true);
-        self.variables.set("*", all, true);
-    }
-
     /// What a function of this script that runs its arguments is told to run.
     fn forwarded(&mut self, program: &str, command: &Command) -> Vec<Inner> {
         let Some(drops) = self.forwards.get(program).copied() else { return Vec::new() };
@@ -460,93 +466,6 @@ impl Reader<'_> {
             return;
         }
         self.undecided(why, first.span);
-    }
-
-    /// What a builtin changes for the commands behind it.
-    fn effects(&mut self, program: &str, command: &Command, shell: &mut Shell) {
-        let arguments = &command.words[1..];
-        match program {
-            "cd" | "pushd" | "chdir" => {
-                let target = arguments
-                    .iter()
-                    .find(|word| word.literal().is_none_or(|text| text == "-" || !text.starts_with('-')));
-                let home = || Word { pieces: vec![Piece::Variable("HOME".to_owned())], span: command.span };
-                self.cd(target.cloned().unwrap_or_else(home), shell);
-            }
-            "popd" => self.cd(Word::plain("-", command.span), shell),
-            "export" | "declare" | "typeset" | "local" | "readonly" => {
-                for (name, word) in arguments.iter().filter_map(super::unwrap::assignment) {
-                    let value = word.literal().map_or_else(Value::anything, Value::text);
-                    self.variables.set(&name, value, shell.maybe);
-                    self.assigned(&name, &word, command.span, shell);
-                    self.note_assignment(command, name, word);
-                }
-            }
-            "read" | "mapfile" | "readarray" | "getopts" | "unset" => {
-                for name in arguments.iter().filter_map(Word::literal) {
-                    let text = (program == "read").then(|| shell.input.clone()).flatten();
-                    let value = text
-                        .filter(|text| text.lines().count() == 1)
-                        .map_or_else(Value::anything, |text| Value::text(text.trim()));
-                    self.variables.set(&name, value.clone(), shell.maybe);
-                    self.variables.set(&format!("{name}[@]"), Value::anything(), shell.maybe);
-                }
-            }
-            "printf" if arguments.first().and_then(Word::literal).as_deref() == Some("-v") => {
-                if let Some(name) = arguments.get(1).and_then(Word::literal) {
-                    let literal: Option<Vec<String>> = arguments[2..].iter().map(Word::literal).collect();
-                    let words = literal.map(|words| [vec!["printf".to_owned()], words].concat());
-                    let value = words
-                        .and_then(|words| output::of(&words, None))
-                        .map_or_else(Value::anything, Value::text);
-                    self.variables.set(&name, value, shell.maybe);
-                }
-            }
-            "set" => {
-                let operands: Vec<Word> = arguments
-                    .iter()
-                    .skip_while(|word| {
-                        word.literal().is_some_and(|text| text.starts_with('-') && text != "--")
-                    })
-                    .cloned()
-                    .collect();
-                let operands = match operands.first() {
-                    Some(first) if first.literal().as_deref() == Some("--") => &operands[..],
-                    Some(first) => &[&[first.clone()][..], &operands[..]].concat(),
-                    None => return,
-                };
-                self.positional(operands);
-            }
-            "shift" => {
-                self.variables.set("@", Value::anything(), false);
-                self.variables.set("1", Value::anything(), false);
-                if let Some(function) = &shell.function {
-                    self.forwards.entry(function.clone()).and_modify(|drops| *drops = true);
-                }
-            }
-            _ => {
-                for cd in self.functions.get(program).cloned().unwrap_or_default() {
-                    self.cd(cd, shell);
-                }
-            }
-        }
-    }
-
-    fn cd(&mut self, target: Word, shell: &mut Shell) {
-        if shell.cds.len() >= 64 {
-            self.undecided("the directory is changed too often to follow", target.span);
-        } else {
-            shell.cds.push(target);
-        }
-    }
-
-    fn note_assignment(&mut self, command: &Command, name: String, word: Word) {
-        let words: Vec<String> = command.words.iter().map(render).collect();
-        let Some(index) = self.known.get(&(command.span.start, words, command.via.clone())) else { return };
-        let assignments = &mut self.out.commands[*index].assignments;
-        if !assignments.iter().any(|(known, _)| *known == name) {
-            assignments.push((name, word));
-        }
     }
 }
 

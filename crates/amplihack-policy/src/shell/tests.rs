@@ -287,13 +287,13 @@ mod properties {
 #[test]
 fn a_long_here_document_is_cheap() {
     let src = format!("cat > f <<'E'\n{}E\n", "a line of text with 'quotes $( and `brackets`\n".repeat(1500));
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     assert_eq!(parsed(&src).undecided, []);
     let took = begin.elapsed();
     eprintln!("here-document of {} bytes: {took:?}", src.len());
     assert!(took < std::time::Duration::from_secs(2), "{took:?}");
     for src in ["git status".to_owned(), "ls -l; ".repeat(8000), "echo $(ls) \"$x\" | cat\n".repeat(2000)] {
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         let parsed = commands(src.as_bytes(), &Limits::default());
         eprintln!(
             "{} bytes: {:?}, {} commands, {:?}",

@@ -1,5 +1,6 @@
 //! Reader two: tree-sitter's concrete tree, which there is for every input. What it could not read is walked all the same.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -20,14 +21,7 @@ pub(super) struct Tree {
 
 /// What `text` runs. `None` if the time is over.
 pub(super) fn read(text: &str, deadline: Instant) -> Option<Tree> {
-    let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    let bytes = text.as_bytes();
-    let mut progress =
-        |_: &_| if Instant::now() > deadline { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    let options = ParseOptions::new().progress_callback(&mut progress);
-    let tree =
-        parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options))?;
+    let tree = PARSER.with_borrow_mut(|kept| parse(kept, text.as_bytes(), deadline))?;
     let root = tree.root_node();
     let mut walk = Walk { text, items: Vec::new(), error: None };
     walk.children(root, DEPTH);
@@ -35,6 +29,29 @@ pub(super) fn read(text: &str, deadline: Instant) -> Option<Tree> {
         walk.error = Some(0);
     }
     Some(Tree { items: walk.items, error: walk.error })
+}
+
+thread_local! {
+    /// A parser is worth keeping: most of a short script's time goes into making its buffers.
+    static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
+}
+
+fn parse(kept: &mut Option<Parser>, bytes: &[u8], deadline: Instant) -> Option<tree_sitter::Tree> {
+    if kept.is_none() {
+        let mut parser = Parser::new();
+        parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+        *kept = Some(parser);
+    }
+    let mut progress =
+        |_: &_| if Instant::now() > deadline { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let read = &mut |at: usize, _| bytes.get(at..).unwrap_or_default();
+    let tree = kept.as_mut()?.parse_with_options(read, None, Some(options));
+    if tree.is_none() {
+        // It would go on with this script.
+        *kept = None;
+    }
+    tree
 }
 
 struct Walk<'a> {

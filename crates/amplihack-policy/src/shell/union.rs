@@ -4,15 +4,18 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use super::heredoc::{Clean, HereDocument, clean};
-use super::items::{Item, Raw, RawRedirect, simples};
-use super::model::{Fed, Parsed, Redirect, RedirectKind, Undecided, Word};
+use super::items::{Item, Raw, simples};
+use super::model::{Fed, Parsed, Redirect, Undecided, Word};
 use super::variables::{Value, Variables};
-use super::{brush, gate, tree, word};
+use super::{brush, gate, plain, tree, word};
 use crate::decision::Span;
 use crate::policy::Limits;
 
 /// Nesting, brackets and bytes up to which brush is asked: it recurses, and cannot be stopped.
 const BRUSH: (usize, usize, usize) = (40, 1500, 32 * 1024);
+
+/// `|` and `&&` in one list up to which tree-sitter reads it: its time is their square, and it cannot be stopped at the end.
+const RUN: usize = 500;
 
 /// The surroundings of a command.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +32,23 @@ pub(super) struct Shell {
     pub(super) function: Option<String>,
     pub(super) depth: usize,
     pub(super) brush: bool,
+}
+
+impl Shell {
+    /// The same without what its commands read and write.
+    pub(super) fn without_streams(&self) -> Self {
+        Self {
+            cds: self.cds.clone(),
+            via: self.via.clone(),
+            redirects: Vec::new(),
+            fed: None,
+            input: None,
+            maybe: self.maybe,
+            function: self.function.clone(),
+            depth: self.depth,
+            brush: self.brush,
+        }
+    }
 }
 
 /// Where a script stands in the outermost one.
@@ -76,6 +96,8 @@ pub(super) struct Flow {
 pub(super) struct Reader<'a> {
     pub(super) limits: &'a Limits,
     deadline: Instant,
+    /// Words made by braces and looked at in commands so far.
+    pub(super) words: usize,
     pub(super) out: Parsed,
     pub(super) known: HashMap<(usize, Vec<String>, Vec<String>), usize>,
     /// Scripts that were read, with what they came to.
@@ -91,10 +113,11 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(limits: &'a Limits) -> Self {
+    pub(super) fn new(limits: &'a Limits, deadline: Instant) -> Self {
         Self {
             limits,
-            deadline: Instant::now() + limits.deadline,
+            deadline,
+            words: 0,
             out: Parsed::default(),
             known: HashMap::new(),
             scripts: HashMap::new(),
@@ -109,7 +132,8 @@ impl<'a> Reader<'a> {
     /// Reads the outermost script.
     pub(super) fn outermost(mut self, text: &str) -> Parsed {
         self.fresh(text, None, &mut Shell::default());
-        if self.variables.asked_in_loop && self.out.undecided.len() < 64 {
+        let whole = Span { start: 0, end: text.len() };
+        if self.variables.asked_in_loop && self.out.undecided.len() < 64 && !self.late(whole) {
             self.variables.restart();
             self.scripts.clear();
             self.documents.clear();
@@ -141,7 +165,13 @@ impl<'a> Reader<'a> {
     /// Reads a script that no parser has seen: the outermost, or one in `span` that was put together.
     pub(super) fn fresh(&mut self, text: &str, span: Option<Span>, shell: &mut Shell) -> Flow {
         let whole = span.unwrap_or(Span { start: 0, end: text.len() });
-        if let Err(refused) = gate::admit(text.replace(super::heredoc::MARK, "").as_bytes(), self.limits) {
+        if self.late(whole) {
+            return Flow::default();
+        }
+        // The outermost script has been through the gate.
+        let unmarked = || text.replace(super::heredoc::MARK, "");
+        if let Some(Err(refused)) = span.map(|_| gate::admit(unmarked().as_bytes(), self.limits).map(|_| ()))
+        {
             self.undecided(refused.why, span.unwrap_or(refused.span));
             return Flow::default();
         }
@@ -150,16 +180,27 @@ impl<'a> Reader<'a> {
             return Flow::default();
         }
         let clean = clean(text, &mut self.documents, self.limits.depth);
+        if let Some(why) = clean.refused {
+            self.undecided(why, whole);
+            return Flow::default();
+        }
         let at = |at: usize| span.unwrap_or(Span { start: at, end: at + 1 });
         if clean.depth > self.limits.depth {
             self.undecided(format!("brackets and quotes nested more than {} deep", self.limits.depth), whole);
+            return Flow::default();
+        }
+        if clean.run > RUN && plain::read(&clean.text).is_none() {
+            self.undecided("a list or pipeline too long to read", whole);
             return Flow::default();
         }
         if let Some((why, place)) = clean.doubt {
             self.undecided(why, at(place));
         }
         let (depth, openers, bytes) = BRUSH;
-        shell.brush = clean.depth <= depth && clean.openers <= openers && clean.text.len() <= bytes;
+        shell.brush = clean.depth <= depth
+            && clean.openers <= openers
+            && clean.text.len() <= bytes
+            && brush::is_safe(&clean.text);
         shell.depth += 1;
         let place = span.map_or(Place::Exact(&clean, 0), Place::Within);
         let flow = self.script(&clean.text, place, shell);
@@ -185,6 +226,9 @@ impl<'a> Reader<'a> {
 
     /// Gives `text` to both readers.
     fn both(&mut self, text: &str, place: Place<'_>, shell: &mut Shell, whole: Span) -> Flow {
+        if let Some(items) = plain::read(text) {
+            return self.list(&items, place, shell);
+        }
         let Some(tree) = tree::read(text, self.deadline) else {
             self.late(whole);
             return Flow::default();
@@ -316,7 +360,7 @@ impl<'a> Reader<'a> {
         shell: &Shell,
         fed: Option<Fed>,
     ) -> Flow {
-        let mut inner = Shell { redirects: Vec::new(), fed, input: None, ..shell.clone() };
+        let mut inner = Shell { fed, ..shell.without_streams() };
         if inner.depth > self.limits.depth {
             self.undecided("scripts within scripts, too deep to follow", place.span(raw.start, raw.end()));
             return Flow::default();
@@ -341,81 +385,4 @@ impl<'a> Reader<'a> {
             self.fresh(&nested.text, Some(span), &mut inner);
         }
     }
-
-    /// Adds a group's or command's redirections to `shell`.
-    pub(super) fn redirects(&mut self, redirects: &[RawRedirect], place: Place<'_>, shell: &mut Shell) {
-        for redirect in redirects {
-            let span = place.span(redirect.target.start, redirect.target.end());
-            if let Some(number) = super::heredoc::number(&redirect.target.text) {
-                self.document(number, place, shell);
-                continue;
-            }
-            let (words, readers) = self.word(&redirect.target, place, shell);
-            let Some(target) = self
-                .variables
-                .wordings(&words, shell.maybe)
-                .into_iter()
-                .next()
-                .map(|words| glue(words, span))
-            else {
-                continue;
-            };
-            match redirect.kind {
-                RedirectKind::HereString => {
-                    let text = super::unwrap::render(&target) + "\n";
-                    shell.fed = target.literal().map(|_| Fed::Text(text.clone()));
-                    shell.input = Some(text);
-                }
-                RedirectKind::Read => {
-                    shell.input = readers.as_ref().and_then(|flow| flow.output.clone());
-                    shell.fed = match (&shell.input, readers) {
-                        (Some(text), _) => Some(Fed::Text(text.clone())),
-                        (None, readers) => readers.map(|flow| Fed::Commands(flow.commands)),
-                    };
-                }
-                _ => {}
-            }
-            shell.redirects.push(Redirect { kind: redirect.kind, target });
-        }
-    }
-
-    fn document(&mut self, number: usize, place: Place<'_>, shell: &mut Shell) {
-        let Some(document) = self.documents.get(number).cloned() else { return };
-        let span = match place {
-            Place::Exact(..) => Span { start: document.start, end: document.end },
-            Place::Within(span) => span,
-        };
-        let words = if document.quoted {
-            vec![Word::plain(document.body, span)]
-        } else {
-            let raw = Raw { start: 0, text: document.body };
-            let lexed = word::lex_text(&raw.text);
-            let mut parts = lexed.parts;
-            let scripts: Vec<_> =
-                lexed.nested.into_iter().map(|nested| word::Nested { at: None, ..nested }).collect();
-            let flows: Vec<Flow> = scripts
-                .iter()
-                .map(|nested| self.nested(nested, &raw, Place::Within(span), shell, None))
-                .collect();
-            super::simple::put_outputs(&mut parts, &flows);
-            self.variables.wordings(&[(parts, span)], shell.maybe).into_iter().next().unwrap_or_default()
-        };
-        let target = glue(words, span);
-        let text = super::unwrap::render(&target);
-        shell.fed = target.literal().map(Fed::Text);
-        shell.input = Some(text);
-        shell.redirects.push(Redirect { kind: RedirectKind::HereDocument, target });
-    }
-}
-
-/// Words as one.
-fn glue(words: Vec<Word>, span: Span) -> Word {
-    let mut pieces = Vec::new();
-    for (index, word) in words.into_iter().enumerate() {
-        if index > 0 {
-            pieces.push(super::model::Piece::Literal { text: " ".to_owned(), quoted: true });
-        }
-        pieces.extend(word.pieces);
-    }
-    Word { pieces, span }
 }

@@ -369,20 +369,21 @@ fn find(arguments: &[Word]) -> Vec<Inner> {
             "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "--exec" | "-X" | "--exec-batch"
         )
     };
-    let starts = arguments.iter().enumerate().filter(|(_, word)| is_start(word)).map(|(at, _)| at + 1);
-    starts
-        .filter_map(|start| {
-            let words: Vec<Word> = arguments[start..]
-                .iter()
-                .take_while(|word| !matches!(text(word).as_str(), ";" | "+"))
-                .cloned()
-                .collect();
-            match words.first().map(text)?.as_str() {
-                "{}" => Some(Inner::Unknown("find runs what it finds")),
-                _ => Some(Inner::argv(words)),
-            }
-        })
-        .collect()
+    let mut found = Vec::new();
+    let mut rest = arguments;
+    while let Some(start) = rest.iter().position(is_start) {
+        let behind = &rest[start + 1..];
+        let len =
+            behind.iter().position(|word| matches!(text(word).as_str(), ";" | "+")).unwrap_or(behind.len());
+        let words = &behind[..len];
+        rest = &behind[len..];
+        match words.first().map(text).as_deref() {
+            Some("{}") => found.push(Inner::Unknown("find runs what it finds")),
+            Some(_) => found.push(Inner::argv(words.to_vec())),
+            None => {}
+        }
+    }
+    found
 }
 
 fn parallel(arguments: &[Word]) -> Vec<Inner> {

@@ -9,6 +9,9 @@ use crate::decision::Span;
 /// Values that one variable, and wordings that one command may have.
 const CHOICES: usize = 16;
 
+/// Bytes of a value that are followed; a longer one may be anything.
+const LONGEST: usize = 64 * 1024;
+
 /// What a variable may hold: one of `choices`, each a list of fields, or, if `unknown`, anything else.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Value {
@@ -55,6 +58,8 @@ pub(super) struct Variables {
 impl Variables {
     /// Notes an assignment. `maybe`: it may not happen, or happen in a loop.
     pub(super) fn set(&mut self, name: &str, value: Value, maybe: bool) {
+        let long = value.choices.iter().any(|fields| fields.iter().map(String::len).sum::<usize>() > LONGEST);
+        let value = if long { Value::anything() } else { value };
         self.ever.entry(name.to_owned()).or_default().merge(&value);
         if maybe {
             self.now.entry(name.to_owned()).or_default().merge(&value);

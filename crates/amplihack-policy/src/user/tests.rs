@@ -1,4 +1,4 @@
-//! Policy files: what they may say, and how a fault is named.
+//! Policy files: what each may say, and how faults are told.
 
 use super::*;
 use crate::event::Event;

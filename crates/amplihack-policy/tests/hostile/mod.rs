@@ -7,10 +7,12 @@ pub(crate) fn scripts(len: usize) -> Vec<(&'static str, String)> {
         let times = len / (open.len() + close.len());
         format!("{}{middle}{}", open.repeat(times), close.repeat(times))
     };
-    let documents: String = (0..len / 16).map(|n| format!("cat <<E{n}\nx\nE{n}\n")).collect();
-    let together: String = (0..len / 14).map(|n| format!(" <<E{n}")).collect();
-    let variables: String = (0..len / 16).map(|n| format!("V{n}=$V{};", n / 2)).collect();
-    let doubling: String = (1..len / 16).map(|n| format!("a{n}=$a{0}$a{0};", n - 1)).collect();
+    let number =
+        |times: usize, piece: &dyn Fn(usize) -> String| (1..times).map(piece).collect::<Vec<_>>().concat();
+    let documents = number(len / 16, &|n| format!("cat <<E{n}\nx\nE{n}\n"));
+    let together = number(len / 14, &|n| format!(" <<E{n}"));
+    let variables = number(len / 16, &|n| format!("V{n}=$V{};", n / 2));
+    let doubling = number(len / 16, &|n| format!("a{n}=$a{0}$a{0};", n - 1));
     vec![
         ("subshells", nest("(", "ls", ")")),
         ("substitutions", nest("$(", "ls", ")")),
@@ -87,6 +89,21 @@ pub(crate) fn scripts(len: usize) -> Vec<(&'static str, String)> {
         ("find", format!("find . {}", fill("-exec a ; "))),
         ("git", fill("git commit;")),
         ("rm", fill("rm a;")),
+        // Found by random input.
+        ("quoted brace product", format!("a -{}\"{}", "{a,b}".repeat(10), fill("{a,b}"))),
+        ("open braces in a word", format!("ls {}", fill("{a,b/x"))),
+        ("braces that are none", format!("ls {}{}", "{1..9}".repeat(16), fill("{1....9}"))),
+        ("finds", format!("find . {}", fill("-exec find . "))),
+        ("redirections that run", format!("ls {}", fill("2>--`a`"))),
+        ("assignments in a word", format!("nc {}", fill("\"/bx+=ie\""))),
+        ("assignments of one name", format!("local {}", fill("x+="))),
+        ("alternating arithmetic", fill("$(($(")),
+        ("long pipeline", format!("{}sort", fill("sort | "))),
+        ("subshells in a row", format!("{}ls", "(".repeat(38))),
+        ("subshells apart", format!("{}ls", "( ".repeat(38))),
+        ("subshells with commands", format!("{}ls", "((a;".repeat(19))),
+        ("digits", format!("ls {}>f", fill("2"))),
+        ("parentheses in arithmetic", format!("(({}", fill("("))),
         ("wide text", fill("echo \u{e9};")),
     ]
 }

@@ -1,0 +1,144 @@
+//! One word letter by letter, and the known words that it may spell: look-alikes, digits for letters, marks around it.
+
+use super::words::{SEED, Set, known, step};
+
+/// The longest word that can be known, in bytes.
+pub(super) const LONGEST: usize = 40;
+
+/// The word that is being read.
+#[derive(Clone, Copy)]
+pub(super) struct Letters {
+    pub(super) start: usize,
+    pub(super) hash: u32,
+    pub(super) len: usize,
+    pub(super) plain: [u8; LONGEST],
+    /// The same with look-alikes replaced, if there are any.
+    pub(super) alike_len: usize,
+    alike: [u8; LONGEST],
+    look_alikes: bool,
+    pub(super) digits: bool,
+    pub(super) lower: bool,
+    long: bool,
+}
+
+impl Default for Letters {
+    fn default() -> Self {
+        Self {
+            start: 0,
+            hash: SEED,
+            len: 0,
+            plain: [0; LONGEST],
+            alike_len: 0,
+            alike: [0; LONGEST],
+            look_alikes: false,
+            digits: false,
+            lower: false,
+            long: false,
+        }
+    }
+}
+
+impl Letters {
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0 && !self.long
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.hash = SEED;
+        self.len = 0;
+        self.alike_len = 0;
+        self.look_alikes = false;
+        self.digits = false;
+        self.lower = false;
+        self.long = false;
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, byte: u8) {
+        if self.len == LONGEST {
+            self.long = true;
+            return;
+        }
+        self.plain[self.len] = byte;
+        self.len += 1;
+        self.hash = step(self.hash, byte);
+    }
+
+    pub(super) fn push_char(&mut self, c: char, alike: Option<u8>) {
+        if alike.is_some() && !self.look_alikes {
+            self.look_alikes = true;
+        }
+        // The second spelling is kept from the first character that is not ASCII on.
+        if self.alike_len == 0 {
+            self.alike[..self.len].copy_from_slice(&self.plain[..self.len]);
+            self.alike_len = self.len;
+        }
+        let mut utf8 = [0; 4];
+        for &byte in c.encode_utf8(&mut utf8).as_bytes() {
+            self.push(byte);
+        }
+        match alike {
+            Some(byte) => self.push_alike(byte),
+            None => c.encode_utf8(&mut utf8).bytes().for_each(|byte| self.push_alike(byte)),
+        }
+    }
+
+    pub(super) fn push_alike(&mut self, byte: u8) {
+        if self.alike_len < LONGEST {
+            self.alike[self.alike_len] = byte;
+            self.alike_len += 1;
+        }
+    }
+
+    /// The known word that this is, or looks like.
+    pub(super) fn find(&self) -> Option<(&'static str, Set)> {
+        if self.long {
+            return None;
+        }
+        let plain = &self.plain[..self.len];
+        if let Some(found) = known(self.hash, plain) {
+            return Some(found);
+        }
+        if self.look_alikes
+            && let Some(found) = look_up(&self.alike[..self.alike_len])
+        {
+            return Some(found);
+        }
+        if plain.first() == Some(&b'_') || plain.last() == Some(&b'_') {
+            return look_up(trim(plain));
+        }
+        if self.digits && (3..=16).contains(&self.len) && plain.iter().any(u8::is_ascii_lowercase) {
+            return [b'i', b'l'].into_iter().find_map(|one| leet(plain, one));
+        }
+        None
+    }
+}
+
+/// `_emphasis_` without its marks.
+fn trim(mut word: &[u8]) -> &[u8] {
+    while let [b'_', rest @ ..] | [rest @ .., b'_'] = word {
+        word = rest;
+    }
+    word
+}
+
+pub(super) fn look_up(word: &[u8]) -> Option<(&'static str, Set)> {
+    known(word.iter().fold(SEED, |hash, &byte| step(hash, byte)), word)
+}
+
+/// A word with digits for letters: `1n57ruc710n5`.
+fn leet(word: &[u8], one: u8) -> Option<(&'static str, Set)> {
+    let mut spelled = [0; LONGEST];
+    for (to, &from) in spelled.iter_mut().zip(word) {
+        *to = match from {
+            b'0' => b'o',
+            b'1' => one,
+            b'3' => b'e',
+            b'4' => b'a',
+            b'5' => b's',
+            b'7' => b't',
+            other => other,
+        };
+    }
+    look_up(&spelled[..word.len()])
+}

@@ -1,0 +1,107 @@
+//! What builtins change for the commands behind them: variables, the directory, functions.
+
+use super::model::{Command, Piece, Word};
+use super::output;
+use super::union::{Reader, Shell};
+use super::unwrap::render;
+use super::variables::Value;
+
+impl Reader<'_> {
+    /// What a builtin changes for the commands behind it.
+    pub(super) fn effects(&mut self, program: &str, command: &Command, shell: &mut Shell) {
+        let arguments = &command.words[1..];
+        match program {
+            "cd" | "pushd" | "chdir" => {
+                let target = arguments
+                    .iter()
+                    .find(|word| word.literal().is_none_or(|text| text == "-" || !text.starts_with('-')));
+                let home = || Word { pieces: vec![Piece::Variable("HOME".to_owned())], span: command.span };
+                self.cd(target.cloned().unwrap_or_else(home), shell);
+            }
+            "popd" => self.cd(Word::plain("-", command.span), shell),
+            "export" | "declare" | "typeset" | "local" | "readonly" => {
+                for (name, word) in arguments.iter().filter_map(super::unwrap::assignment) {
+                    let value = word.literal().map_or_else(Value::anything, Value::text);
+                    self.variables.set(&name, value, shell.maybe);
+                    self.assigned(&name, &word, command.span, shell);
+                    self.note_assignment(command, name, word);
+                }
+            }
+            "read" | "mapfile" | "readarray" | "getopts" | "unset" => {
+                for name in arguments.iter().filter_map(Word::literal) {
+                    let text = (program == "read").then(|| shell.input.clone()).flatten();
+                    let value = text
+                        .filter(|text| text.lines().count() == 1)
+                        .map_or_else(Value::anything, |text| Value::text(text.trim()));
+                    self.variables.set(&name, value.clone(), shell.maybe);
+                    self.variables.set(&format!("{name}[@]"), Value::anything(), shell.maybe);
+                }
+            }
+            "printf" if arguments.first().and_then(Word::literal).as_deref() == Some("-v") => {
+                if let Some(name) = arguments.get(1).and_then(Word::literal) {
+                    let literal: Option<Vec<String>> = arguments[2..].iter().map(Word::literal).collect();
+                    let words = literal.map(|words| [vec!["printf".to_owned()], words].concat());
+                    let value = words
+                        .and_then(|words| output::of(&words, None))
+                        .map_or_else(Value::anything, Value::text);
+                    self.variables.set(&name, value, shell.maybe);
+                }
+            }
+            "set" => {
+                let operands: Vec<Word> = arguments
+                    .iter()
+                    .skip_while(|word| {
+                        word.literal().is_some_and(|text| text.starts_with('-') && text != "--")
+                    })
+                    .cloned()
+                    .collect();
+                let operands = match operands.first() {
+                    Some(first) if first.literal().as_deref() == Some("--") => &operands[..],
+                    Some(first) => &[&[first.clone()][..], &operands[..]].concat(),
+                    None => return,
+                };
+                self.positional(operands);
+            }
+            "shift" => {
+                self.variables.set("@", Value::anything(), false);
+                self.variables.set("1", Value::anything(), false);
+                if let Some(function) = &shell.function {
+                    self.forwards.entry(function.clone()).and_modify(|drops| *drops = true);
+                }
+            }
+            _ => {
+                for cd in self.functions.get(program).cloned().unwrap_or_default() {
+                    self.cd(cd, shell);
+                }
+            }
+        }
+    }
+
+    fn cd(&mut self, target: Word, shell: &mut Shell) {
+        if shell.cds.len() >= 64 {
+            self.undecided("the directory is changed too often to follow", target.span);
+        } else {
+            shell.cds.push(target);
+        }
+    }
+
+    fn note_assignment(&mut self, command: &Command, name: String, word: Word) {
+        let words: Vec<String> = command.words.iter().map(render).collect();
+        let Some(index) = self.known.get(&(command.span.start, words, command.via.clone())) else { return };
+        let assignments = &mut self.out.commands[*index].assignments;
+        if !assignments.iter().any(|(known, _)| *known == name) {
+            assignments.push((name, word));
+        }
+    }
+
+    pub(super) fn positional(&mut self, words: &[Word]) {
+        for (index, word) in words.iter().enumerate() {
+            let value = word.literal().map_or_else(Value::anything, Value::text);
+            self.variables.set(&index.to_string(), value, true);
+        }
+        let all: Option<Vec<String>> = words.iter().skip(1).map(Word::literal).collect();
+        let all = all.map_or_else(Value::anything, |fields| Value { choices: vec![fields], unknown: false });
+        self.variables.set("@", all.clone(), true);
+        self.variables.set("*", all, true);
+    }
+}

@@ -1,0 +1,101 @@
+//! Scripts that are made to keep a reader busy: how much work they are, counted, and that a deadline is kept.
+
+mod hostile;
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use amplihack_policy::rules::ExampleWorld;
+use amplihack_policy::shell::commands;
+use amplihack_policy::{Decision, Event, Limits, Policy, World};
+
+/// A machine that counts what it is asked.
+#[derive(Default)]
+struct Counting {
+    asked: Cell<usize>,
+}
+
+impl Counting {
+    fn asked<T>(&self, answer: T) -> T {
+        self.asked.set(self.asked.get() + 1);
+        answer
+    }
+}
+
+impl World for Counting {
+    fn branch(&self, _: &Path) -> Option<String> {
+        self.asked(Some("feature/x".to_owned()))
+    }
+
+    fn dirty(&self, _: &Path) -> Option<bool> {
+        self.asked(Some(false))
+    }
+
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        self.asked(Some(path.to_path_buf()))
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        Some(PathBuf::from("/home/u"))
+    }
+
+    fn git_alias(&self, _: &Path, _: &str) -> Option<String> {
+        self.asked(None)
+    }
+}
+
+fn patient() -> Limits {
+    Limits { deadline: Duration::from_mins(1), ..Limits::default() }
+}
+
+#[test]
+fn work_grows_no_faster_than_the_script() {
+    let words = |script: &str| {
+        let parsed = commands(script.as_bytes(), &patient());
+        parsed.commands.iter().map(|command| 1 + command.words.len() + command.redirects.len()).sum::<usize>()
+    };
+    for ((name, short), (_, long)) in hostile::scripts(1500).into_iter().zip(hostile::scripts(3000)) {
+        let (before, after) = (words(&short), words(&long));
+        // A wrapper's words are counted at each of at most 64 levels.
+        assert!(
+            after <= 3 * before + 64 * 3000 / 5,
+            "{name}: {before} words of {}, {after} of {}",
+            short.len(),
+            long.len()
+        );
+        assert!(after <= 60_000, "{name}: {after} words");
+    }
+}
+
+#[test]
+fn the_world_is_asked_only_by_rules_that_need_it() {
+    for (script, most) in [
+        ("ls -la", 0),
+        ("cargo test 2>&1 | tail -20", 0),
+        ("curl -s https://example.com | jq .", 0),
+        ("git status; git log; git diff", 0),
+        ("git commit -m x", 1),
+        ("rm -rf target", 4),
+    ] {
+        let world = Counting::default();
+        let event = Event::Shell { script: script.as_bytes(), cwd: Path::new(ExampleWorld::CWD) };
+        let verdict = Policy::standard().judge(&event, &world, &patient());
+        assert_eq!(verdict.decision, Decision::None, "{script}");
+        assert!(world.asked.get() <= most, "{script}: asked {} times", world.asked.get());
+    }
+}
+
+#[test]
+fn a_deadline_that_is_over_ends_in_a_deny_with_its_reason() {
+    let limits = Limits { deadline: Duration::ZERO, ..Limits::default() };
+    for (name, script) in hostile::scripts(2000) {
+        if name == "comments" {
+            continue;
+        }
+        let event = Event::Shell { script: script.as_bytes(), cwd: Path::new(ExampleWorld::CWD) };
+        let verdict = Policy::standard().judge(&event, &ExampleWorld::default(), &limits);
+        assert_eq!(verdict.decision, Decision::Deny, "{name}");
+        assert!(verdict.reason.starts_with("cannot tell what this would do: "), "{name}: {}", verdict.reason);
+    }
+}
