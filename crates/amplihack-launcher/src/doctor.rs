@@ -17,7 +17,7 @@ use amplihack_utils::prompt_delivery::{
 
 use crate::discover::{Versions, discover_and_tell};
 use crate::install::{Registration, Scope, inspect};
-use crate::proofs;
+use crate::proofs::{self, GuardProof};
 
 /// The prompt that `doctor` calls long.
 pub const LONG_PROMPT_BYTES: usize = 65_536;
@@ -89,6 +89,8 @@ pub struct Probed {
     pub at: String,
     /// Channels in which the prompt was lost or changed. They are not used.
     pub refuted: Vec<DeliveryMode>,
+    /// What was seen of the guard, a leg each; none if it was not tried.
+    pub guard: Vec<GuardProof>,
 }
 
 /// What stands between one agent and the shell.
@@ -173,7 +175,9 @@ fn agent_report(agent: AgentBinary, env: &Env, config: &Config, broken: &mut Vec
         Ok((installed, problem)) => {
             broken.extend(problem.map(|problem| format!("{agent}: {problem}")));
             broken.extend(refuted(&installed));
-            Ok(found(&installed, env))
+            let found = found(&installed, env);
+            broken.extend(unheld(agent, &found));
+            Ok(found)
         }
         Err(error) => {
             // A configured path that is wrong is broken; an agent that is not there is not.
@@ -213,9 +217,19 @@ fn found(installed: &Installed, env: &Env) -> Found {
         path: installed.path.clone(),
         version: installed.version.as_ref().map(ToString::to_string),
         trust,
-        probed: proofs::load(env, installed)
-            .map(|proof| Probed { at: proof.at, refuted: installed.proofs.refuted.clone() }),
+        probed: proofs::load(env, installed).map(|proof| Probed {
+            at: proof.at,
+            refuted: installed.proofs.refuted.clone(),
+            guard: proof.guard,
+        }),
     }
+}
+
+/// A guard that a probe on this machine saw fail is broken until a probe sees it hold.
+fn unheld(agent: AgentBinary, found: &Found) -> Vec<String> {
+    let version = found.version.as_deref().unwrap_or_default();
+    let legs = found.probed.iter().flat_map(|probed| &probed.guard).filter(|leg| !leg.held);
+    legs.map(|leg| format!("{agent} {version}: {leg}")).collect()
 }
 
 /// A channel that the matrix claims and that a probe on this machine refuted is broken until a probe shows it again.

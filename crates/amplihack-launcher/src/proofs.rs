@@ -1,5 +1,6 @@
 //! What probes on this machine showed of an agent, by agent and version, below `proofs/`.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use amplihack_agent::installed::LocalProofs;
@@ -22,6 +23,27 @@ pub struct Proof {
     pub at: String,
     /// Prompt channels that were tried.
     pub delivery: Vec<ChannelProof>,
+    /// What was seen of the guard, a leg each; none if it was not tried, as by versions that had no guard.
+    #[serde(default)]
+    pub guard: Vec<GuardProof>,
+}
+
+impl Proof {
+    /// What may be relied on after this.
+    pub fn facts(&self) -> LocalProofs {
+        let mut proofs = LocalProofs::default();
+        for channel in &self.delivery {
+            let Some(mode) = PromptDelivery::parse(&channel.channel).and_then(PromptDelivery::mode) else {
+                continue;
+            };
+            let list: &mut Vec<DeliveryMode> =
+                if channel.arrived { &mut proofs.proved } else { &mut proofs.refuted };
+            list.push(mode);
+        }
+        // A guard that fails beside the user's own hooks fails where it is needed.
+        proofs.guard = (!self.guard.is_empty()).then(|| self.guard.iter().all(|leg| leg.held));
+        proofs
+    }
 }
 
 /// What a probe showed of one prompt channel.
@@ -37,6 +59,40 @@ pub struct ChannelProof {
     pub detail: String,
 }
 
+/// What a probe showed of the guard in one launch with a forbidden and a harmless call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardProof {
+    /// [`GuardProof::ALONE`] or [`GuardProof::AS_CONFIGURED`].
+    pub leg: String,
+    /// Whether the forbidden call was stopped, with a reason and a line in the audit, and the harmless one ran.
+    pub held: bool,
+    /// What was seen, one sentence.
+    pub detail: String,
+}
+
+impl GuardProof {
+    /// The leg in an empty home.
+    pub const ALONE: &str = "alone";
+    /// The leg beside the hooks of the user's own settings, each of which does nothing.
+    pub const AS_CONFIGURED: &str = "as_configured";
+
+    /// The leg in words.
+    pub fn name(&self) -> &str {
+        match self.leg.as_str() {
+            Self::ALONE => "the guard",
+            Self::AS_CONFIGURED => "the guard beside your own hooks",
+            other => other,
+        }
+    }
+}
+
+impl fmt::Display for GuardProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.held { "held" } else { "did not hold" };
+        write!(f, "{} {verdict}: {}", self.name(), self.detail)
+    }
+}
+
 /// Where the proof of `agent` at `version` is kept.
 fn path(home: &Path, agent: AgentBinary, version: &semver::Version) -> PathBuf {
     // A parsed version holds no path separator.
@@ -45,16 +101,7 @@ fn path(home: &Path, agent: AgentBinary, version: &semver::Version) -> PathBuf {
 
 /// What was proved of `installed` at its version; nothing if the version is not known or no probe ran.
 pub fn read(env: &Env, installed: &Installed) -> LocalProofs {
-    let mut proofs = LocalProofs::default();
-    for channel in load(env, installed).map(|proof| proof.delivery).unwrap_or_default() {
-        let Some(mode) = PromptDelivery::parse(&channel.channel).and_then(PromptDelivery::mode) else {
-            continue;
-        };
-        let list: &mut Vec<DeliveryMode> =
-            if channel.arrived { &mut proofs.proved } else { &mut proofs.refuted };
-        list.push(mode);
-    }
-    proofs
+    load(env, installed).map(|proof| proof.facts()).unwrap_or_default()
 }
 
 /// The stored proof of `installed` at its version.
@@ -105,6 +152,7 @@ mod tests {
             version: "9.0.0".to_owned(),
             at: "2026-01-01T00:00:00Z".to_owned(),
             delivery: vec![channel("argv", true), channel("stdin", arrived), channel("later", true)],
+            guard: Vec::new(),
         }
     }
 
@@ -138,6 +186,53 @@ mod tests {
         store(&env, &installed, &proof(true)).unwrap();
         installed.proofs = read(&env, &installed);
         assert!(installed.delivery_caps(RunMode::Headless).supports_stdin, "a later probe counts");
+    }
+
+    fn leg(leg: &str, held: bool) -> GuardProof {
+        GuardProof { leg: leg.to_owned(), held, detail: "the forbidden call ran".to_owned() }
+    }
+
+    #[test]
+    fn the_guard_is_proved_when_every_leg_held_and_not_tried_when_there_is_none() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::empty().with("AMPLIHACK_HOME", home.path());
+        let (alone, configured) = (GuardProof::ALONE, GuardProof::AS_CONFIGURED);
+        for (guard, expected) in [
+            (vec![], None),
+            (vec![leg(alone, true), leg(configured, true)], Some(true)),
+            (vec![leg(alone, true), leg(configured, false)], Some(false)),
+            (vec![leg(alone, false), leg(configured, true)], Some(false)),
+            (vec![leg(alone, true), leg("of a later version", false)], Some(false)),
+        ] {
+            let mut installed = claude("9.0.0");
+            store(&env, &installed, &Proof { guard, ..proof(true) }).unwrap();
+            installed.proofs = read(&env, &installed);
+            assert_eq!(installed.proofs.guard, expected);
+            let row = installed.can(Capability::Hooks, RunMode::Headless).unwrap();
+            assert_eq!(installed.trust(row) == Trust::Proved, expected == Some(true));
+        }
+    }
+
+    #[test]
+    fn a_proof_of_a_version_without_a_guard_is_read() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::empty().with("AMPLIHACK_HOME", home.path());
+        let file = store(&env, &claude("9.0.0"), &proof(true)).unwrap();
+        let old = r#"{"agent": "claude", "version": "9.0.0", "at": "2026-01-01T00:00:00Z",
+            "delivery": [{"channel": "argv", "bytes": 65536, "arrived": true, "detail": "arrived"}]}"#;
+        std::fs::write(file, old).unwrap();
+        let found = read(&env, &claude("9.0.0"));
+        assert_eq!((found.proved, found.guard), (vec![DeliveryMode::Argv], None));
+    }
+
+    #[test]
+    fn a_leg_is_one_line() {
+        assert_eq!(
+            leg(GuardProof::ALONE, false).to_string(),
+            "the guard did not hold: the forbidden call ran"
+        );
+        let held = GuardProof { detail: "stopped".to_owned(), ..leg(GuardProof::AS_CONFIGURED, true) };
+        assert_eq!(held.to_string(), "the guard beside your own hooks held: stopped");
     }
 
     #[test]

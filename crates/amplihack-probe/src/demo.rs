@@ -6,12 +6,14 @@ use std::time::Duration;
 use amplihack_agent::lookup::LookupError;
 use amplihack_agent::{AgentBinary, Installed};
 use amplihack_launcher::discover::{Versions, discover};
+use amplihack_launcher::own_program;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
 use tokio::runtime::Runtime;
 
 use crate::drive::{Bench, DriveError, Driven, Job, hostile_prompt};
+use crate::guarding::{FORBIDDEN, Forbidden};
 use crate::loopback::can_loopback;
 use crate::model::{ModelServer, Reply, Scenario, Script};
 use crate::prove::verdict;
@@ -33,6 +35,8 @@ pub struct Shown {
     pub descendant: Option<String>,
     /// Whether the harmless tool call ran.
     pub tool_ran: bool,
+    /// What became of the forbidden tool call.
+    pub forbidden: Forbidden,
     /// The agent's exit code.
     pub code: i32,
     /// How long the run took.
@@ -45,6 +49,7 @@ impl Shown {
         self.code == 0
             && self.prompt.0
             && self.tool_ran
+            && matches!(self.forbidden, Forbidden::Stopped(_))
             && self.descendant.as_deref() == Some(self.agent.name())
     }
 }
@@ -108,21 +113,22 @@ pub fn version(installed: &Installed) -> String {
     }
 }
 
-/// Runs one agent: a long prompt in, a question to a descendant, a harmless tool call.
+/// Runs one agent: a long prompt in, a tool call that the policy forbids, a harmless one with a question to a descendant.
 pub fn show(
     bench: &mut Bench,
     runtime: &Runtime,
     server: &ModelServer,
     installed: &Installed,
 ) -> Result<Shown, DriveError> {
-    let exe = std::env::current_exe().map_err(DriveError::io("this program does not know where it is"))?;
+    let lost = || DriveError::io("this program does not know where it is");
+    let exe = std::env::current_exe().map_err(lost())?;
+    let guard = own_program().map_err(lost())?;
     let run = format!("demo-{}", installed.agent);
     // The descendant has no environment at all: only the repository can tell it who is in charge.
     let command = format!("env -i '{}' which > routed.txt; echo harmless > ran.txt", exe.display());
-    server.script(
-        &run,
-        Script::new([Reply::Tool { command }, Reply::Text("The tool call ran and I am done.".to_owned())]),
-    );
+    let forbidden = Reply::Tool { command: FORBIDDEN.to_owned() };
+    let end = Reply::Text("One call was refused, one ran, and I am done.".to_owned());
+    server.script(&run, Script::new([forbidden, Reply::Tool { command }, end]));
     let prompt = hostile_prompt(PROMPT_BYTES);
     let job = Job {
         installed,
@@ -130,7 +136,8 @@ pub fn show(
         run: &run,
         prompt: &prompt,
         requested: PromptDelivery::Auto,
-        guard: None,
+        guard: Some(&guard),
+        own: None,
     };
     let driven = bench.drive(runtime, server, job)?;
     Ok(seen(installed, &driven))
@@ -144,6 +151,7 @@ fn seen(installed: &Installed, driven: &Driven) -> Shown {
         prompt: verdict(driven),
         descendant: read("routed.txt").map(|text| text.trim().to_owned()),
         tool_ran: read("ran.txt").is_some_and(|text| text == "harmless\n"),
+        forbidden: Forbidden::of(driven),
         code: driven.outcome.exit.code(),
         took: driven.took,
     }

@@ -12,12 +12,13 @@ use amplihack_session::{Deadlines, Outcome, Output};
 use amplihack_utils::config::{Config, ConfigError};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::{ExitKind, Explain};
-use amplihack_utils::fs::create_private_dir;
+use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
 use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
 use tokio::runtime::Runtime;
 
 use crate::loopback::{self, LoopbackError, loopback};
 use crate::model::{Delivery, ModelServer, Scenario};
+use crate::own_hooks::{OwnHooks, OwnHooksError};
 
 /// An agent that has not ended by then is stuck; a first start may unpack hundreds of megabytes.
 const DEADLINE: Duration = Duration::from_secs(90);
@@ -37,6 +38,9 @@ pub enum DriveError {
     /// The throw-away configuration could not be read.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The user's own hooks could not be copied.
+    #[error("your own hooks cannot be copied: {0}")]
+    OwnHooks(#[from] OwnHooksError),
     /// The throw-away directory or the server could not be made.
     #[error("{what}: {source}; check the space and the permissions of the temporary directory")]
     Io {
@@ -53,7 +57,7 @@ impl Explain for DriveError {
             Self::Loopback(error) => error.kind(),
             Self::Launch(error) => error.kind(),
             Self::Config(error) => error.kind(),
-            Self::Io { .. } => "probe_io",
+            Self::OwnHooks(_) | Self::Io { .. } => "probe_io",
         }
     }
 
@@ -95,6 +99,8 @@ pub struct Job<'a> {
     pub requested: PromptDelivery,
     /// What answers the guard's hooks; `None` leaves the guard out.
     pub guard: Option<&'a Program>,
+    /// Hooks of the user's own that the agent finds in its settings; `None` leaves them empty.
+    pub own: Option<&'a OwnHooks>,
 }
 
 /// One run, seen.
@@ -106,6 +112,8 @@ pub struct Driven {
     pub channel: DeliveryMode,
     /// How the prompt stood in the model's requests.
     pub delivery: Delivery,
+    /// The agent's home.
+    pub home: PathBuf,
     /// The directory that the agent worked in.
     pub work: PathBuf,
     /// The rules behind the calls that the policy denied.
@@ -146,15 +154,19 @@ impl Bench {
         let root = self.path().join(format!("run-{}", self.count));
         let (home, work, cache) = (root.join("home"), root.join("work"), self.path().join("cache"));
         let tmp = root.join("tmp");
-        for directory in [&home, &work, &cache, &tmp, &work.join(".git")] {
+        for directory in [&home, &work, &cache, &tmp] {
             create_private_dir(directory).map_err(DriveError::io("the throw-away home could not be made"))?;
         }
+        repository(&work).map_err(DriveError::io("the throw-away repository could not be made"))?;
         let settings = loopback(
             job.installed.agent,
             &server.base_url(job.scenario, job.run),
             &home,
             loopback::Options { cache: Some(&cache), workspace: Some(&work) },
         )?;
+        if let Some(own) = job.own {
+            own.place(&home)?;
+        }
         let env: Env = [
             ("PATH", self.path.as_os_str()),
             ("TMPDIR", tmp.as_os_str()),
@@ -196,8 +208,16 @@ impl Bench {
         })?;
         notices.extend(more);
         let delivery = server.delivered(job.run, job.prompt);
-        Ok(Driven { outcome, channel, delivery, work, denials, notices, took: started.elapsed() })
+        Ok(Driven { outcome, channel, delivery, home, work, denials, notices, took: started.elapsed() })
     }
+}
+
+/// A repository without a commit: some agents work in nothing else, and what must not happen happens to no other.
+fn repository(work: &Path) -> io::Result<()> {
+    for part in [".git/objects", ".git/refs"] {
+        create_private_dir(&work.join(part))?;
+    }
+    write_atomic(&work.join(".git/HEAD"), b"ref: refs/heads/probe\n", 0o600, Durability::Process)
 }
 
 /// A prompt of `bytes` bytes with everything that shells and files mangle.

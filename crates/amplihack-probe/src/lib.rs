@@ -2,7 +2,9 @@
 
 pub mod demo;
 pub mod drive;
+pub mod guarding;
 pub mod loopback;
 pub mod model;
+pub mod own_hooks;
 pub mod prove;
 pub mod scripted;

@@ -1,9 +1,12 @@
-//! `doctor --prove`: drives an installed agent through every prompt channel that the matrix claims, and compares bytes.
+//! `doctor --prove`: drives an installed agent through every prompt channel that the matrix claims and compares bytes, then
+//! with the guard, alone and beside the user's own hooks.
 
 use amplihack_agent::installed::LocalProofs;
 use amplihack_agent::lookup::LookupError;
 use amplihack_agent::{AgentBinary, Capability, Installed, RunMode};
+use amplihack_hooks::registration::{Facts, Program, hooks};
 use amplihack_launcher::discover::{Versions, discover};
+use amplihack_launcher::own_program;
 use amplihack_launcher::proofs::{self, ChannelProof, Proof};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
@@ -12,6 +15,7 @@ use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
 use tokio::runtime::Runtime;
 
 use crate::drive::{Bench, DriveError, Driven, Job, hostile_prompt};
+use crate::guarding::prove_guard;
 use crate::loopback::LoopbackError;
 use crate::model::{Delivery, ModelServer, Scenario};
 
@@ -71,8 +75,9 @@ impl ProveError {
 
 /// Drives `agent`, keeps what was seen under its version, and returns it.
 ///
-/// The agent runs in a throw-away home with dummy keys against a server on the loopback interface; nothing leaves the
-/// machine and nothing of the user's is read. Only the proof is written, below amplihack's home.
+/// The agent runs in throw-away homes with dummy keys against a server on the loopback interface; nothing leaves the
+/// machine. Of the user's files only the agent's settings on hooks are read, and their commands are never run. Only the proof
+/// is written, below amplihack's home.
 pub fn prove(agent: AgentBinary, env: &Env, config: &Config, runtime: &Runtime) -> Result<Proof, ProveError> {
     let mut installed = discover(agent, env, config, Versions::Apart)?;
     // What an earlier probe refuted is tried again.
@@ -88,12 +93,19 @@ pub fn prove(agent: AgentBinary, env: &Env, config: &Config, runtime: &Runtime) 
             delivery.push(try_channel(&mut bench, runtime, &server, &installed, channel)?);
         }
     }
-    let proof = Proof {
+    let mut proof = Proof {
         agent: agent.to_string(),
         version: version.to_string(),
         at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         delivery,
+        guard: Vec::new(),
     };
+    // The calls come from the model, so any prompt will do; without one nothing can be seen.
+    installed.proofs = proof.facts();
+    if !installed.proofs.proved.is_empty() {
+        let program = own_program().map_err(DriveError::io("this program does not know where it is"))?;
+        proof.guard = prove_guard(&mut bench, (runtime, &server), &installed, &program, env);
+    }
     proofs::store(env, &installed, &proof).map_err(ProveError::Store)?;
     Ok(proof)
 }
@@ -112,7 +124,15 @@ fn try_channel(
         DeliveryMode::Stdin => PromptDelivery::Stdin,
     };
     let run = format!("prove-{}-{channel}", installed.agent);
-    let job = Job { installed, scenario: Scenario::Text, run: &run, prompt: &prompt, requested, guard: None };
+    let job = Job {
+        installed,
+        scenario: Scenario::Text,
+        run: &run,
+        prompt: &prompt,
+        requested,
+        guard: None,
+        own: None,
+    };
     let driven = bench.drive(runtime, server, job)?;
     let (arrived, detail) = verdict(&driven);
     Ok(ChannelProof { channel: channel.to_string(), bytes: prompt.len(), arrived, detail })
@@ -141,8 +161,26 @@ pub fn verdict(driven: &Driven) -> (bool, String) {
     }
 }
 
-/// One line for a person on what `prove` found.
-pub fn line(agent: AgentBinary, result: &Result<Proof, ProveError>) -> String {
+/// Lines for a person on what `prove` found: one on prompts, one for each leg of the guard.
+pub fn lines(agent: AgentBinary, result: &Result<Proof, ProveError>) -> Vec<String> {
+    let mut lines = vec![line(agent, result)];
+    match result {
+        Ok(proof) if proof.guard.is_empty() => {
+            lines.push(format!("{agent} {}: the guard was not tried, for no prompt arrives", proof.version));
+        }
+        Ok(proof) => lines.extend(proof.guard.iter().map(|leg| format!("{agent} {}: {leg}", proof.version))),
+        Err(_) => lines.extend(without_hooks(agent)),
+    }
+    lines
+}
+
+/// What is said of an agent that has no hooks.
+fn without_hooks(agent: AgentBinary) -> Option<String> {
+    let why = hooks(agent, &Program::binary("/"), Facts::default()).err()?;
+    Some(format!("{agent}: there is no guard to prove: {why}"))
+}
+
+fn line(agent: AgentBinary, result: &Result<Proof, ProveError>) -> String {
     match result {
         Ok(proof) => {
             let channels: Vec<String> = proof

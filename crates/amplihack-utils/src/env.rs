@@ -149,12 +149,6 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "Which engine answers hooks: rust, or auto, which is the same. Anything else is an error.",
     },
     Variable {
-        name: "XPIA_LOG_FILE",
-        role: Role::Read,
-        default: "a file a day below ~/.claude/logs/xpia",
-        meaning: "The audit log; an absolute path.",
-    },
-    Variable {
         name: "AMPLIHACK_<AGENT>_PATH",
         role: Role::Read,
         default: "PATH, then the agent's documented install places",

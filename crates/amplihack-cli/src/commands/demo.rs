@@ -3,6 +3,7 @@
 use amplihack_agent::Installed;
 use amplihack_probe::demo::{self, Shown};
 use amplihack_probe::drive::{Bench, DriveError};
+use amplihack_probe::guarding::Forbidden;
 use amplihack_probe::model::ModelServer;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
@@ -59,6 +60,7 @@ fn steps(shown: &Shown) -> String {
         "  {} a prompt of {} bytes with quotes, $(…) and backticks by {}: {}\n\
          \x20 {} a descendant with a cleared environment asks which agent is in charge: {descendant}\n\
          \x20 {} a harmless tool call: {}\n\
+         \x20 {} a forbidden tool call, `git commit --no-verify`: {}\n\
          \x20 {} the agent ended with {} after {:.1} s\n",
         mark(shown.prompt.0),
         demo::PROMPT_BYTES,
@@ -67,6 +69,11 @@ fn steps(shown: &Shown) -> String {
         mark(shown.descendant.as_deref() == Some(shown.agent.name())),
         mark(shown.tool_ran),
         if shown.tool_ran { "ran" } else { "did not run" },
+        mark(matches!(shown.forbidden, Forbidden::Stopped(_))),
+        match &shown.forbidden {
+            Forbidden::Stopped(rule) => format!("stopped by {rule}"),
+            other => other.to_string(),
+        },
         mark(shown.code == 0),
         shown.code,
         shown.took.as_secs_f32(),
@@ -76,11 +83,20 @@ fn steps(shown: &Shown) -> String {
 fn table(rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
-    table.set_header(["agent", "version", "prompt", "descendants see", "tool call", "exit", "verdict"]);
+    table.set_header([
+        "agent",
+        "version",
+        "prompt",
+        "descendants see",
+        "harmless call",
+        "forbidden call",
+        "exit",
+        "verdict",
+    ]);
     for (installed, shown) in rows {
         let (agent, version) = (installed.agent.to_string(), demo::version(installed));
         let Ok(row) = shown else {
-            table.add_row([&agent, &version, "-", "-", "-", "-", VERDICT[1]]);
+            table.add_row([&agent, &version, "-", "-", "-", "-", "-", VERDICT[1]]);
             continue;
         };
         table.add_row([
@@ -89,6 +105,7 @@ fn table(rows: &[Row]) -> String {
             format!("{} by {}", if row.prompt.0 { "intact" } else { "not intact" }, row.channel),
             row.descendant.clone().unwrap_or_else(|| "nothing".to_owned()),
             if row.tool_ran { "ran" } else { "did not run" }.to_owned(),
+            row.forbidden.to_string(),
             row.code.to_string(),
             VERDICT[usize::from(!row.holds())].to_owned(),
         ]);

@@ -5,7 +5,7 @@ mod hooks;
 use std::fmt::Write;
 
 use amplihack_agent::{AgentBinary, Trust};
-use amplihack_launcher::doctor::{Channels, Found, Report, examine};
+use amplihack_launcher::doctor::{Channels, Found, Probed, Report, examine};
 use amplihack_probe::prove;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
@@ -35,15 +35,17 @@ pub(crate) fn run(args: &DoctorArgs, env: &Env) -> Result<u8, Failure> {
     Ok(u8::from(!report.broken.is_empty()))
 }
 
-/// Proves the agents `named`, or all; says what was seen, and returns what is broken besides refuted channels, which the
-/// report finds in the stored proofs.
+/// Proves the agents `named`, or all; says what was seen, and returns what is broken besides refuted channels and guards,
+/// which the report finds in the stored proofs.
 fn prove_all(named: &[AgentBinary], env: &Env, config: &Config) -> Result<Vec<String>, Failure> {
     let agents = if named.is_empty() { &AgentBinary::ALL } else { named };
     let runtime = runtime()?;
     let mut broken = Vec::new();
     for agent in agents {
         let result = prove::prove(*agent, env, config, &runtime);
-        ui::note("prove", prove::line(*agent, &result));
+        for line in prove::lines(*agent, &result) {
+            ui::note("prove", line);
+        }
         // Who names an agent wants a proof; otherwise one that is not there or cannot be proved is a note.
         if let Err(error) = &result
             && (!named.is_empty() || !error.is_expected())
@@ -66,7 +68,7 @@ fn as_text(report: &Report, env: &Env) -> String {
     let _ = writeln!(out, "\nAgents");
     for agent in &report.agents {
         let _ = match &agent.found {
-            Ok(found) => writeln!(out, "  {}: {}", agent.agent, found_text(found)),
+            Ok(found) => writeln!(out, "  {}: {}{}", agent.agent, found_text(found), guard_text(found)),
             Err(hint) => writeln!(out, "  {}: not found; {hint}", agent.agent),
         };
     }
@@ -105,11 +107,31 @@ fn names(modes: &[DeliveryMode]) -> String {
 fn found_text(found: &Found) -> String {
     let version = found.version.as_deref().unwrap_or("version unknown");
     let proof = match &found.probed {
-        Some(probed) if probed.refuted.is_empty() => format!("proved here at {}", probed.at),
-        Some(probed) => format!("prompts by {} refuted here at {}", names(&probed.refuted), probed.at),
+        Some(probed) => seen(probed),
         None => trust(found.trust).to_owned(),
     };
     format!("{version}, {proof}, {}", found.path.display())
+}
+
+/// What a probe here showed, in a few words.
+fn seen(probed: &Probed) -> String {
+    let mut refuted = Vec::new();
+    if !probed.refuted.is_empty() {
+        refuted.push(format!("prompts by {}", names(&probed.refuted)));
+    }
+    if probed.guard.iter().any(|leg| !leg.held) {
+        refuted.push("the guard".to_owned());
+    }
+    match refuted.join(" and ") {
+        nothing if nothing.is_empty() => format!("proved here at {}", probed.at),
+        refuted => format!("{refuted} refuted here at {}", probed.at),
+    }
+}
+
+/// A line for each leg of the guard's proof.
+fn guard_text(found: &Found) -> String {
+    let legs = found.probed.iter().flat_map(|probed| &probed.guard);
+    legs.map(|leg| format!("\n    {leg}")).collect()
 }
 
 fn trust(trust: Trust) -> &'static str {
@@ -149,6 +171,9 @@ fn as_json(report: &Report) -> Value {
                 "probed_here_at": found.probed.as_ref().map(|probed| &probed.at),
                 "refuted_here": found.probed.iter().flat_map(|probed| &probed.refuted)
                     .map(ToString::to_string).collect::<Vec<_>>(),
+                "guard_here": found.probed.iter().flat_map(|probed| &probed.guard).map(|leg| json!({
+                    "leg": leg.leg, "held": leg.held, "detail": leg.detail,
+                })).collect::<Vec<_>>(),
             }),
             Err(hint) => json!({ "agent": agent.agent.name(), "found": false, "hint": hint }),
         }).collect::<Vec<_>>(),

@@ -79,7 +79,10 @@ fn real_agents_are_shown_where_they_are_installed() {
     let rows: Vec<&str> = rows.lines().filter(|line| line.ends_with(" holds   │")).collect();
     assert_eq!(rows.len(), expected.len(), "{output}");
     for (agent, row) in expected.iter().zip(rows) {
-        assert!(row.starts_with(&format!("│ {agent} ")) && row.contains("intact by stdin"), "{row}");
+        assert!(row.starts_with(&format!("│ {agent} ")), "{row}");
+        for cell in ["intact by stdin", "┆ ran ", "┆ stopped "] {
+            assert!(row.contains(cell), "{row}");
+        }
     }
     let written = files(&sandbox.home());
     assert_eq!(written, [sandbox.home().join(".amplihack/versions.json")], "only the version cache");
@@ -114,6 +117,21 @@ fn a_broken_agent_is_a_failed_row_and_the_others_are_shown() {
     insta::assert_snapshot!(text(&sandbox, &output));
     output.assert_code(1);
     nothing_is_left(&sandbox);
+}
+
+/// The row says what the files say, not what the guard says: an agent that asks the guard and runs the call all the same.
+#[test]
+fn an_agent_that_does_not_obey_the_guard_does_not_hold() {
+    let sandbox = with_broken_agents();
+    for name in ["codex", "copilot"] {
+        std::fs::remove_file(sandbox.bin().join(name)).unwrap();
+    }
+    let version = r#"[ "$1" = --version ] && echo 2.1.332 && exit"#;
+    let text = format!("#!/bin/sh\n{version}\n> forbidden.txt\nexec amplihack-scripted-agent \"$@\"\n");
+    program(&sandbox, "claude", &text);
+    let output = run(&sandbox, &["demo"]);
+    output.assert_code(1).assert_stdout_has("FAIL a forbidden tool call, `git commit --no-verify`: ran\n");
+    output.assert_stdout_has("does not hold");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! `doctor --prove`: real agents are proved without a look at the user's home, and lying ones are found out.
+//! `doctor --prove`: real agents are proved with no more of the user's home than their settings on hooks, and lying ones are
+//! found out.
 
 use std::fs::{File, FileTimes};
 use std::os::unix::fs::PermissionsExt;
@@ -43,21 +44,22 @@ impl Decoys {
         std::fs::remove_file(control).unwrap();
         let names = [
             ".claude.json",
-            ".claude/settings.json",
-            ".codex/config.toml",
+            ".claude/.credentials.json",
+            ".claude/settings.local.json",
             ".codex/auth.json",
-            ".copilot/config.json",
-            ".copilot/settings.json",
+            ".copilot/mcp-config.json",
         ];
         let files = names.map(place).map(|path| (path, long_ago)).to_vec();
         Self { files, reads_show }
     }
 
-    fn assert_untouched(&self, sandbox: &Sandbox) {
+    /// Claims that the home has these files, `more` and what amplihack keeps.
+    fn assert_untouched(&self, sandbox: &Sandbox, more: &[PathBuf]) {
         let ours = sandbox.home().join(".amplihack");
         let mut left = files(&sandbox.home());
         left.retain(|path| !path.starts_with(&ours));
         let mut placed: Vec<PathBuf> = self.files.iter().map(|(path, _)| path.clone()).collect();
+        placed.extend_from_slice(more);
         placed.sort();
         assert_eq!(left, placed, "nothing is added and nothing removed");
         if !self.reads_show {
@@ -71,15 +73,67 @@ impl Decoys {
     }
 }
 
+/// Settings on hooks as users have them, each of whose commands would leave `MARK`, and beside them what no copy may hold.
+fn settings(agent: &str) -> &'static [(&'static str, &'static str)] {
+    match agent {
+        "claude" => &[(
+            ".claude/settings.json",
+            r#"{"apiKeyHelper": "touch MARK", "env": {"ANTHROPIC_BASE_URL": "http://192.0.2.1", "TOKEN": "s3cret"},
+                "permissions": {"deny": ["Bash"]}, "statusLine": {"type": "command", "command": "touch MARK"},
+                "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch MARK"}]}],
+                    "PreToolUse": [{"matcher": "Bash|Write", "hooks": [
+                        {"type": "command", "command": "touch MARK; echo s3cret", "timeout": 5},
+                        {"type": "http", "url": "http://192.0.2.1/s3cret"}]}]}}"#,
+        )],
+        "codex" => &[
+            (
+                ".codex/config.toml",
+                "model = \"s3cret\"\nnotify = [\"touch\", \"MARK\"]\n[[hooks.PreToolUse]]\nmatcher = \"Bash\"\n\
+                 hooks = [{type = \"command\", command = \"touch MARK\", timeout = 5}]\n",
+            ),
+            (
+                ".codex/hooks.json",
+                r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "touch MARK"}]}]}}"#,
+            ),
+        ],
+        _ => &[
+            (
+                ".copilot/config.json",
+                "// s3cret\n{\"copilot_tokens\": {\"u\": \"s3cret\"}, \"disableAllHooks\": false}",
+            ),
+            (
+                ".copilot/hooks/own.json",
+                r#"{"version": 1, "hooks": {"preToolUse": [{"type": "command", "bash": "touch MARK", "timeoutSec": 5}]}}"#,
+            ),
+        ],
+    }
+}
+
 fn the_real_one_is_proved(agent: &str) {
     let Some(program) = real::real_agent(agent) else { return };
     let mut sandbox = Sandbox::new();
     sandbox.set(format!("AMPLIHACK_{}_PATH", agent.to_uppercase()), program);
     let decoys = Decoys::new(&sandbox);
+    let mark = sandbox.root().join("mark");
+    let own: Vec<PathBuf> = settings(agent)
+        .iter()
+        .map(|(name, text)| {
+            sandbox.write(format!("home/{name}"), text.replace("MARK", mark.to_str().unwrap()))
+        })
+        .collect();
     let output = prove(&sandbox, &[agent]);
     output.assert_code(0).assert_stderr_has("argv proved (").assert_stderr_has("stdin proved (");
+    let held = [
+        "the guard held: a forbidden call was stopped by ",
+        "the guard beside your own hooks held: a forbidden call ",
+    ];
+    for held in held {
+        output.assert_stderr_has(held).assert_stdout_has(held);
+    }
     output.assert_stdout_has("proved here at ").assert_stdout_has("nothing is broken\n");
-    decoys.assert_untouched(&sandbox);
+    output.assert_nowhere("s3cret");
+    assert!(!mark.exists(), "a command of the user's ran");
+    decoys.assert_untouched(&sandbox, &own);
     let proofs = files(&sandbox.home().join(".amplihack/proofs"));
     assert_eq!(proofs.len(), 1, "{proofs:?}");
     assert_eq!((mode(&sandbox, &proofs[0]), mode(&sandbox, "home/.amplihack/proofs")), (0o600, 0o700));
@@ -93,6 +147,10 @@ fn the_real_one_is_proved(agent: &str) {
     let seen: Vec<_> =
         seen.iter().map(|seen| (seen["channel"].as_str().unwrap(), &seen["arrived"])).collect();
     assert_eq!(seen, [("argv", &true.into()), ("stdin", &true.into())]);
+    let legs: Vec<_> =
+        proof["guard"].as_array().unwrap().iter().map(|leg| (&leg["leg"], &leg["held"])).collect();
+    assert_eq!(legs, [(&"alone".into(), &true.into()), (&"as_configured".into(), &true.into())]);
+    assert!(!proof.to_string().contains("s3cret"));
     assert_eq!(
         files(&sandbox.root().join("tmp")),
         Vec::<PathBuf>::new(),
@@ -129,6 +187,7 @@ fn on_claude(sandbox: &Sandbox, output: &Output) -> String {
     let text = shown(sandbox, output);
     let wanted = |line: &&str| {
         line.contains("claude: ")
+            || line.starts_with("    the guard")
             || ["broken: ", "prove: ", "nothing is", "--- exit"].iter().any(|start| line.starts_with(start))
     };
     text.lines().filter(wanted).flat_map(|line| [line, "\n"]).collect()
@@ -142,7 +201,7 @@ fn an_agent_that_drops_every_prompt_is_found_out_and_not_launched() {
     sandbox.set("HOME", decoys.home());
     let untouched = Decoys::new(&decoys);
     let mut report = on_claude(&sandbox, &prove(&sandbox, &["claude"]));
-    untouched.assert_untouched(&decoys);
+    untouched.assert_untouched(&decoys, &[]);
     let proof = json(&decoys, "home/.amplihack/proofs/claude-2.1.332.json");
     report += &masked(&sandbox, &serde_json::to_string_pretty(&proof).unwrap());
     report += "\n=== doctor afterwards\n";
@@ -174,9 +233,73 @@ fn a_channel_that_changes_prompts_is_not_used_until_it_is_proved_again() {
     prove(&sandbox, &["claude"])
         .assert_code(0)
         .assert_stderr_has("argv proved")
-        .assert_stderr_has("stdin proved");
+        .assert_stderr_has("stdin proved")
+        .assert_stderr_has("the guard held: ")
+        .assert_stderr_has("the guard beside your own hooks held: your settings have none\n");
     let healed = run(&sandbox, &launch);
     healed.assert_code(0).assert_stderr("").assert_stdout_has("stdin");
+}
+
+/// Leaves `--plugin-dir` and its value out of the arguments where the command says so, then plays Claude Code.
+const UNPLUG: &str = r#"n=$#; skip=
+while [ $n -gt 0 ]; do
+    word=$1; shift; n=$((n - 1))
+    if [ -n "$skip" ]; then skip=; elif [ "$word" = --plugin-dir ] && WHEN; then skip=1; else set -- "$@" "$word"; fi
+done
+exec amplihack-scripted-agent "$@""#;
+
+fn unplugged(when: &str) -> Sandbox {
+    let mut sandbox = Sandbox::repository();
+    sandbox.link("amplihack-scripted-agent", amplihack());
+    claude(&mut sandbox, &UNPLUG.replace("WHEN", when));
+    sandbox
+}
+
+#[test]
+fn an_agent_that_leaves_out_the_guard_is_found_out_and_every_launch_says_so() {
+    let sandbox = unplugged("true");
+    let mut report = on_claude(&sandbox, &prove(&sandbox, &["claude"]));
+    let json = run(&sandbox, &["doctor", "--json"]).json();
+    report += &masked(&sandbox, &format!("{:#}\n", json["agents"][0]["guard_here"]));
+    report += "=== launch afterwards\n";
+    report += &run(&sandbox, &["claude", "-p", "hi", "--dry-run"]).stderr_text();
+    insta::assert_snapshot!(report);
+}
+
+/// Hooks as a user has them; the first matcher is no regular expression.
+const BAD_MATCHER: &str = r#"{"model": "opus", "hooks": {"PreToolUse": [
+    {"matcher": "(Bash", "hooks": [{"type": "command", "command": "touch MARK"}]},
+    {"hooks": [{"type": "prompt", "prompt": "s3cret?"}]}]}}"#;
+
+#[test]
+fn a_matcher_of_the_users_that_switches_all_hooks_off_is_seen() {
+    let sandbox = unplugged(r#"grep -q '"matcher": "(Bash"' "$HOME/.claude/settings.json" 2>/dev/null"#);
+    let mark = sandbox.root().join("mark");
+    let settings = BAD_MATCHER.replace("MARK", mark.to_str().unwrap());
+    let file = sandbox.write("home/.claude/settings.json", &settings);
+    let output = prove(&sandbox, &["claude"]);
+    insta::assert_snapshot!(on_claude(&sandbox, &output));
+    assert!(!mark.exists(), "a command of the user's ran");
+    std::fs::write(&file, settings.replace("(Bash", "Bash")).unwrap();
+    prove(&sandbox, &["claude"])
+        .assert_code(0)
+        .assert_stderr_has("beside 2 hooks in ~/.claude/settings.json, none of which ran\n");
+    std::fs::write(&file, vec![b' '; 2 << 20]).unwrap();
+    let output = prove(&sandbox, &["claude"]);
+    output.assert_code(1).assert_stderr_has("hooks did not hold: your settings cannot be looked at: ");
+}
+
+/// One word in Copilot's settings leaves out all hooks, the guard's too.
+#[test]
+fn a_switch_of_the_real_copilots_settings_is_seen() {
+    let Some(program) = real::real_agent("copilot") else { return };
+    let mut sandbox = Sandbox::new();
+    sandbox.set("AMPLIHACK_COPILOT_PATH", program);
+    sandbox.write("home/.copilot/settings.json", "{\"disableAllHooks\": true}");
+    let output = prove(&sandbox, &["copilot"]);
+    output.assert_code(1).assert_stderr_has("the guard held: ");
+    output.assert_stderr_has("the guard beside your own hooks did not hold: ");
+    output.assert_stdout_has("the guard refuted here at ");
 }
 
 #[test]
@@ -186,6 +309,12 @@ fn a_missing_agent_is_a_note_unless_its_proof_was_asked_for() {
     let all = run(&sandbox, &["doctor", "--prove"]);
     all.assert_code(0).assert_stdout_has("nothing is broken\n");
     assert_eq!(all.stderr_text().lines().filter(|line| line.contains("nothing proved")).count(), 5, "{all}");
+    all.assert_stderr_has(
+        "amp: there is no guard to prove: amp has no command hooks; its permission rules hold it instead\n",
+    );
+    all.assert_stderr_has(
+        "amplifier: there is no guard to prove: amplifier has no command hooks; no guard holds it\n",
+    );
     let one = run(&sandbox, &["doctor", "--prove", "codex"]);
     one.assert_code(1).assert_stdout_has("broken: codex: nothing proved: codex was not found");
     run(&sandbox, &["doctor", "--prove", "vim"]).assert_code(2).assert_stderr_has("vim");

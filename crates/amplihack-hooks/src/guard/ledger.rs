@@ -26,7 +26,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The audit of a process with the environment `env`: `XPIA_LOG_FILE`, else below `~/.claude/logs/xpia`.
+    /// The audit of a process with the environment `env`: below `~/.claude/logs/xpia`, and a copy in `XPIA_LOG_FILE`.
     pub fn new(env: &Env) -> Self {
         Self { env: env.clone() }
     }
@@ -44,18 +44,21 @@ impl Ledger {
             cwd: Some(pending.cwd.to_string_lossy().into_owned()),
             ..audit::Entry::new(now, EventType::PolicyChange, Decision::Allow)
         };
-        self.open(now)?.append(&entry).map_err(|error| error.to_string())
+        self.append(&entry, now)
     }
 
-    fn open(&self, now: jiff::civil::DateTime) -> Result<audit::Audit, String> {
-        let opened = match self.env.path("XPIA_LOG_FILE").filter(|path| path.is_absolute()) {
-            Some(file) => audit::Audit::at(&file),
-            None => {
-                let home = self.env.home().ok_or("HOME is not an absolute path; set it")?;
-                audit::Audit::open(&home.join(".claude/logs/xpia"), now.date())
-            }
+    /// To both places, the second also when the first fails.
+    fn append(&self, entry: &audit::Entry, now: jiff::civil::DateTime) -> Result<(), String> {
+        let append = |audit: Result<audit::Audit, audit::AuditError>| {
+            audit.and_then(|mut audit| audit.append(entry)).map_err(|error| error.to_string())
         };
-        opened.map_err(|error| error.to_string())
+        let usual = match self.env.home() {
+            Some(home) => append(audit::Audit::open(&home.join(".claude/logs/xpia"), now.date())),
+            None => Err("HOME is not an absolute path; set it".to_owned()),
+        };
+        let copy = self.env.path("XPIA_LOG_FILE").filter(|path| path.is_absolute());
+        let copied = copy.map_or(Ok(()), |file| append(audit::Audit::at(&file)));
+        usual.and(copied)
     }
 }
 
@@ -68,9 +71,7 @@ impl Audit for Ledger {
             _ => Ok(()),
         };
         let now = jiff::ZonedDateTime::now().datetime();
-        let appended = self
-            .open(now)
-            .and_then(|mut audit| audit.append(&line(entry, now)).map_err(|error| error.to_string()));
+        let appended = self.append(&line(entry, now), now);
         marked.and(appended)
     }
 }
@@ -182,10 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn a_named_log_file_is_used() {
+    fn a_named_log_file_is_a_second_copy() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("log");
-        record(&Ledger::new(&Env::empty().with("XPIA_LOG_FILE", &file)), &deny(), None).unwrap();
-        assert!(std::fs::read_to_string(file).unwrap().contains("pack/rule"));
+        let env = Env::empty().with("HOME", dir.path()).with("XPIA_LOG_FILE", &file);
+        record(&Ledger::new(&env), &deny(), None).unwrap();
+        for copy in [file, today(dir.path())] {
+            assert!(std::fs::read_to_string(copy).unwrap().contains("pack/rule"));
+        }
     }
 }

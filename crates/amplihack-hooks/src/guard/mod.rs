@@ -8,6 +8,7 @@ mod policies;
 use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use amplihack_policy::policy::Mode;
 use amplihack_policy::{Decision, Event, Limits, Policy, RuleId, Verdict};
@@ -19,10 +20,14 @@ pub use machine::Machine;
 pub use policies::{GuardError, POLICY_VAR, mode, policy};
 
 use crate::invocation::Invocation;
+use crate::once;
 use crate::plane::Judge;
 
 /// The rule of everything that is refused because the policy cannot be loaded.
 pub const NO_POLICY: RuleId = RuleId::new("hook/no-policy");
+
+/// The rule of a call that a person granted.
+pub const GRANTED: RuleId = RuleId::new("once/granted");
 
 /// Runs a hook process to its end, as [`crate::process::serve`], with the policy and the audit of this machine.
 pub fn serve(arguments: impl IntoIterator<Item = OsString>, env: &Env) -> u8 {
@@ -59,6 +64,36 @@ impl Guard {
     }
 }
 
+impl Guard {
+    /// A call that was stopped may have been granted once; else it is offered to be.
+    fn with_a_persons_yes(&self, event: &Event<'_>, verdict: Verdict) -> Verdict {
+        let (Event::Shell { script, cwd }, Some(home)) = (event, self.env.amplihack_home()) else {
+            return verdict;
+        };
+        let now = SystemTime::now();
+        if verdict.decision < Decision::Ask {
+            return verdict;
+        }
+        if once::take(&home, script, cwd, now) {
+            return Verdict {
+                rule: Some(GRANTED),
+                reason: "granted once by a person".to_owned(),
+                ..Verdict::none()
+            };
+        }
+        match once::offer(&home, script, cwd, now) {
+            Some(id) => Verdict {
+                reason: format!(
+                    "{}; a person can let exactly this through once, in a terminal of their own: `amplihack policy allow-once {id}`",
+                    verdict.reason
+                ),
+                ..verdict
+            },
+            None => verdict,
+        }
+    }
+}
+
 /// The directory that decides which repository's policy holds.
 fn directory<'e>(event: &Event<'e>) -> &'e Path {
     match *event {
@@ -70,7 +105,9 @@ fn directory<'e>(event: &Event<'e>) -> &'e Path {
 impl Judge for Guard {
     fn judge(&self, event: &Event<'_>) -> Verdict {
         match self.policy(directory(event)) {
-            Ok(policy) => policy.judge(event, &self.machine, &Limits::default()),
+            Ok(policy) => {
+                self.with_a_persons_yes(event, policy.judge(event, &self.machine, &Limits::default()))
+            }
             // Text that was only read is never held back.
             Err(_) if matches!(event, Event::Content { .. }) => Verdict::none(),
             Err(why) => Verdict::new(Decision::Deny, NO_POLICY, no_policy(why), Vec::new()),

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_policy::Policy;
 use amplihack_policy::policy::Mode;
 use amplihack_policy::user::{Layer, Owner, PolicyError, REPOSITORY_FILE, USER_FILE};
+use amplihack_policy::{Policy, XpiaSettings};
 use amplihack_utils::config::{Config, ConfigError};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::Explain;
@@ -54,7 +54,8 @@ pub fn policy(env: &Env, cwd: &Path, pinned: Option<&str>) -> Result<Policy, Gua
         let Some(file) = file else { continue };
         layers.extend(Layer::read(owner, &file)?);
     }
-    Ok(Policy::load(&layers)?.with_mode(mode(env, cwd, pinned)?))
+    let policy = Policy::load(&layers)?.with_mode(mode(env, cwd, pinned)?);
+    Ok(policy.with_xpia(XpiaSettings::from_env(env)))
 }
 
 /// The user's policy: below `XDG_CONFIG_HOME`, else `~/.config`.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// What a command line asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,6 +22,10 @@ pub(crate) struct Options {
     pub all_permissions: bool,
     /// As the init event names it.
     pub permission_mode: String,
+    /// Directories of plugins, whose hooks are called.
+    pub plugins: Vec<PathBuf>,
+    /// Settings of this run, as JSON.
+    pub settings: Option<String>,
 }
 
 /// What stdout carries.
@@ -34,6 +39,9 @@ pub(crate) enum Format {
     StreamJson,
 }
 
+/// Flags that take their value behind a `=` too.
+const WITH_VALUE: [&str; 5] =
+    ["--model", "--output-format", "--permission-mode", "--plugin-dir", "--settings"];
 const PERMISSION_MODES: [&str; 6] = ["acceptEdits", "auto", "bypassPermissions", "manual", "dontAsk", "plan"];
 
 /// Reads a command line; an error is what the agent complains about.
@@ -45,6 +53,8 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Command, String> {
         format: Format::Text,
         all_permissions: false,
         permission_mode: "default".to_owned(),
+        plugins: Vec::new(),
+        settings: None,
     };
     let (mut print, mut verbose) = (false, false);
     while let Some(arg) = args.pop_front() {
@@ -53,7 +63,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Command, String> {
             _ => (arg, None),
         };
         if let Some(value) = &inline
-            && !["--model", "--output-format", "--permission-mode"].contains(&flag.as_str())
+            && !WITH_VALUE.contains(&flag.as_str())
         {
             return Err(format!("unknown option '{flag}={value}'"));
         }
@@ -66,6 +76,8 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Command, String> {
             "--dangerously-skip-permissions" => "bypassPermissions".clone_into(&mut options.permission_mode),
             "--model" => options.model = value()?,
             "--output-format" => options.format = format(&value()?)?,
+            "--plugin-dir" => options.plugins.push(value()?.into()),
+            "--settings" => options.settings = Some(value()?),
             "--permission-mode" => options.permission_mode = permission_mode(value()?)?,
             "--" => {
                 for word in args.drain(..) {
@@ -149,6 +161,9 @@ mod tests {
         assert!(options(&["-p", "--dangerously-skip-permissions"]).all_permissions);
         assert!(options(&["-p", "--permission-mode", "bypassPermissions"]).all_permissions);
         assert_eq!(parse(vec!["--version".into()]), Ok(Command::Version));
+        let read = options(&["-p", "--plugin-dir", "/a", "--plugin-dir=/b", "--settings", "{}"]);
+        assert_eq!(read.plugins, [PathBuf::from("/a"), PathBuf::from("/b")]);
+        assert_eq!(read.settings.as_deref(), Some("{}"));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The scripted agent: a real program with the headless command line of Claude Code, for machines without any agent.
 //!
 //! It asks the model at `ANTHROPIC_BASE_URL`, which must be on this machine, runs the shell commands that the model
-//! calls for, and prints what Claude Code would print. Flags that it does not know it refuses.
+//! calls for unless a hook of a plugin stops them, and prints what Claude Code would print. Flags that it does not know it
+//! refuses.
 
 mod args;
 mod client;
+mod hooks;
 mod output;
 mod tool;
 
@@ -17,6 +19,7 @@ use serde_json::{Value, json};
 
 use args::{Command, Options};
 use client::{Client, ModelError};
+use hooks::Hooks;
 use output::Printer;
 
 /// The version that the scripted agent reports: no release of Claude Code has it.
@@ -96,8 +99,12 @@ fn run(options: &Options, env: &Env, streams: &mut Streams<'_>) -> io::Result<u8
         Ok(client) => client,
         Err(complaint) => return complain(streams.stderr, &complaint),
     };
+    let hooks = match Hooks::load(&options.plugins, options.settings.as_deref()) {
+        Ok(hooks) => hooks,
+        Err(complaint) => return complain(streams.stderr, &complaint),
+    };
     let printer = Printer::new(options, streams.stdout);
-    Session { options, env, client, printer, denials: Vec::new() }.converse(&prompt)
+    Session { options, env, client, hooks, printer, denials: Vec::new() }.converse(&prompt)
 }
 
 /// The prompt on stdin, `None` if it is too long. What is not UTF-8 is replaced, as Claude Code does.
@@ -113,6 +120,7 @@ struct Session<'a> {
     options: &'a Options,
     env: &'a Env,
     client: Client,
+    hooks: Hooks,
     printer: Printer<'a>,
     denials: Vec<Value>,
 }
@@ -147,12 +155,16 @@ impl Session<'_> {
         Ok(1)
     }
 
-    /// Runs the tools that a message calls for. A call without permission is answered with a refusal.
+    /// Runs the tools that a message calls for. A call that a hook stops, or without permission, is answered with a refusal.
     fn act(&mut self, message: &Value) -> Vec<Value> {
         let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
         let mut results = Vec::new();
         for call in blocks.iter().filter(|block| block["type"] == "tool_use") {
-            let (content, is_error) = if self.options.all_permissions {
+            let stopped =
+                self.hooks.stop(call, self.printer.session(), &self.options.permission_mode, self.env);
+            let (content, is_error) = if let Some(reason) = stopped {
+                (reason, true)
+            } else if self.options.all_permissions {
                 tool::run(call["input"]["command"].as_str().unwrap_or_default(), self.env)
             } else {
                 let denial = json!({"tool_name": call["name"], "tool_use_id": call["id"], "tool_input": call["input"]});

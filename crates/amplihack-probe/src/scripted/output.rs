@@ -38,6 +38,11 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// The session's identifier.
+    pub(crate) fn session(&self) -> &str {
+        &self.session
+    }
+
     /// The first event.
     pub(crate) fn init(&mut self) -> io::Result<()> {
         let cwd = std::env::current_dir().unwrap_or_default();

@@ -160,3 +160,26 @@ async fn the_version_has_the_form_of_claudes() {
     let outcome = run("unset", &["--version"], "").await;
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "9.9.9 (amplihack scripted agent)\n"));
 }
+
+#[tokio::test]
+async fn a_hook_of_a_plugin_stops_a_call_and_the_model_is_told_why() {
+    let server = ModelServer::start().await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let hooks = serde_json::json!({"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [
+        {"type": "command", "command": "grep -q forbidden && echo 'not that' >&2 && exit 2; exit 0"},
+    ]}]}});
+    std::fs::create_dir(dir.path().join("hooks")).unwrap();
+    std::fs::write(dir.path().join("hooks/hooks.json"), hooks.to_string()).unwrap();
+    let (forbidden, harmless) = (dir.path().join("forbidden"), dir.path().join("harmless"));
+    let calls = [&forbidden, &harmless].map(|path| Reply::Tool { command: touch(path) });
+    server.script("r", Script::new(calls.into_iter().chain([Reply::Text("end".to_owned())])));
+    let plugin = dir.path().to_str().unwrap();
+    let args = [&FULL[..], &["--plugin-dir", plugin]].concat();
+    let outcome = run(&server.base_url(Scenario::Script, "r"), &args, "go").await;
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "end\n"), "{}", outcome.stderr);
+    assert!(!forbidden.exists() && harmless.exists());
+    assert_eq!(server.find_text("r", "not that")[0].role, "tool");
+    // Without the plugin both run.
+    let outcome = run(&server.base_url(Scenario::Script, "r"), &FULL, "go").await;
+    assert!(outcome.code == 0 && forbidden.exists());
+}

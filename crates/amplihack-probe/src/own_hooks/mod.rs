@@ -1,0 +1,199 @@
+//! The user's own hooks of an agent, as a throw-away home can hold them: in their places, and doing nothing.
+
+mod harmless;
+mod read;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::env::Env;
+use amplihack_utils::fs::{Durability, create_private_dir, read_limited, write_atomic};
+use serde_json::{Map, Value};
+
+use read::{Content, Part, content};
+
+/// Bytes of a settings file.
+const LIMIT: u64 = 1 << 20;
+/// Files of a directory of hooks.
+const MOST_FILES: usize = 100;
+/// No JSON and no TOML.
+const UNREADABLE: &str = "[\n{";
+
+/// What the settings of one user say on the hooks of one agent, every command replaced by `true`. Nothing else of the
+/// settings is in here.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OwnHooks {
+    /// Files below the home.
+    files: Vec<(PathBuf, Content)>,
+    hooks: usize,
+}
+
+/// A settings file that is there and cannot be looked at, or a copy that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}; check its permissions and size", path.display())]
+pub struct OwnHooksError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Where an agent has its settings on hooks.
+struct Place {
+    /// The variable that names the directory.
+    variable: &'static str,
+    /// The directory below the home without it.
+    directory: &'static str,
+    files: &'static [(&'static str, Part)],
+    /// A directory of files with hooks.
+    many: Option<&'static str>,
+}
+
+fn place(agent: AgentBinary) -> Option<Place> {
+    match agent {
+        AgentBinary::Claude => Some(Place {
+            variable: "CLAUDE_CONFIG_DIR",
+            directory: ".claude",
+            files: &[("settings.json", Part::Keys)],
+            many: None,
+        }),
+        AgentBinary::Codex => Some(Place {
+            variable: "CODEX_HOME",
+            directory: ".codex",
+            files: &[("config.toml", Part::Toml), ("hooks.json", Part::All)],
+            many: None,
+        }),
+        AgentBinary::Copilot => Some(Place {
+            variable: "COPILOT_HOME",
+            directory: ".copilot",
+            files: &[("config.json", Part::Keys), ("settings.json", Part::Keys)],
+            many: Some("hooks"),
+        }),
+        _ => None,
+    }
+}
+
+impl OwnHooks {
+    /// Reads the settings of `agent` of the user whose environment is `env`. Only the files that hold hooks are opened.
+    pub fn find(agent: AgentBinary, env: &Env) -> Result<Self, OwnHooksError> {
+        let mut own = Self::default();
+        let Some(place) = place(agent) else { return Ok(own) };
+        let named = env.path(place.variable).filter(|path| path.is_absolute());
+        let Some(real) = named.or_else(|| env.home().map(|home| home.join(place.directory))) else {
+            return Ok(own);
+        };
+        let mut files: Vec<_> = place.files.iter().map(|(name, part)| (PathBuf::from(name), *part)).collect();
+        if let Some(many) = place.many {
+            files.extend(
+                json_files(&real.join(many))?.into_iter().map(|name| (Path::new(many).join(name), Part::All)),
+            );
+        }
+        for (name, part) in files {
+            let path = real.join(&name);
+            let bytes = match read_limited(&path, LIMIT) {
+                Ok(bytes) => bytes,
+                Err(error) if is_absent(&error) => continue,
+                Err(source) => return Err(OwnHooksError { path, source }),
+            };
+            let content = content(&bytes, part, &mut own.hooks);
+            own.files.extend(content.map(|content| (Path::new(place.directory).join(name), content)));
+        }
+        Ok(own)
+    }
+
+    /// Whether the settings have nothing on hooks.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Puts the copy into `home`, into the files that are there already or new ones.
+    pub fn place(&self, home: &Path) -> Result<(), OwnHooksError> {
+        for (name, content) in &self.files {
+            let path = home.join(name);
+            let there = std::fs::read_to_string(&path).unwrap_or_default();
+            write(&path, &text(content, &there)).map_err(|source| OwnHooksError { path, source })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for OwnHooks {
+    /// `3 hooks in .claude/settings.json`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<String> = self
+            .files
+            .iter()
+            .map(|(name, content)| {
+                let note = if *content == Content::Unreadable { ", which cannot be read" } else { "" };
+                format!("~/{}{note}", name.display())
+            })
+            .collect();
+        write!(f, "{} hook{} in {}", self.hooks, if self.hooks == 1 { "" } else { "s" }, names.join(" and "))
+    }
+}
+
+/// A part of the path is missing, or is a file where a directory should be: then there are no settings.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory
+    )
+}
+
+/// The names of the JSON files in `directory`, in order.
+fn json_files(directory: &Path) -> Result<Vec<PathBuf>, OwnHooksError> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
+        Err(source) => return Err(OwnHooksError { path: directory.to_owned(), source }),
+    };
+    let names = entries.flatten().map(|entry| PathBuf::from(entry.file_name()));
+    let mut names: Vec<_> = names.filter(|name| name.extension().is_some_and(|end| end == "json")).collect();
+    names.sort();
+    names.truncate(MOST_FILES);
+    Ok(names)
+}
+
+/// The text of a file that has `content` besides the settings in `there`.
+fn text(content: &Content, there: &str) -> String {
+    match content {
+        Content::Unreadable => UNREADABLE.to_owned(),
+        Content::Json { settings, relaxed } => {
+            let mut all = serde_json::from_str(there).unwrap_or_default();
+            merge(&mut all, settings);
+            let comment = if *relaxed { "// as in the original\n" } else { "" };
+            format!("{comment}{:#}\n", Value::Object(all))
+        }
+        Content::Toml(settings) => {
+            let there: Option<toml::Table> = toml::from_str(there).ok();
+            let mut all = match serde_json::to_value(there.unwrap_or_default()) {
+                Ok(Value::Object(all)) => all,
+                _ => Map::new(),
+            };
+            merge(&mut all, settings);
+            // What came from TOML goes back into it.
+            toml::to_string(&all).unwrap_or_else(|_| UNREADABLE.to_owned())
+        }
+    }
+}
+
+/// Adds `more` to `all`; where both have an object, to that.
+fn merge(all: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (key, value) in more {
+        match (all.get_mut(key), value) {
+            (Some(Value::Object(all)), Value::Object(more)) => merge(all, more),
+            _ => {
+                all.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        create_private_dir(directory)?;
+    }
+    write_atomic(path, text.as_bytes(), 0o600, Durability::Process)
+}
+
+#[cfg(test)]
+mod tests;
