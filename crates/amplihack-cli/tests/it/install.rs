@@ -30,7 +30,10 @@ fn contents(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
 /// The output without the paths of the program under test.
 fn told(sandbox: &Sandbox, output: &Output) -> String {
     let program = crate::world::amplihack().canonicalize().unwrap();
-    shown(sandbox, output).replace(&*program.parent().unwrap().to_string_lossy(), "[BIN]")
+    // The small hook binary is there or not, by what was built.
+    shown(sandbox, output)
+        .replace(&*program.parent().unwrap().to_string_lossy(), "[BIN]")
+        .replace("[BIN]/amplihack-hooks", "[BIN]/amplihack")
 }
 
 #[test]
@@ -134,7 +137,12 @@ fn doctor_says_what_is_broken_about_a_registration() {
         ("off", settings.replace("\"model\": \"x\"", "\"disableAllHooks\": true")),
         ("incomplete", settings.replace("pre-tool-use", "post-tool-use")),
         ("unreadable", settings.replace("// mine", "/")),
-        ("gone", settings.replace("/amplihack hook", "/gone/amplihack hook")),
+        (
+            "gone",
+            settings
+                .replace("/amplihack hook", "/gone/amplihack hook")
+                .replace("/amplihack-hooks ", "/gone/amplihack-hooks "),
+        ),
         (
             "open",
             settings.replace("pre-tool-use --host claude", "pre-tool-use --host claude >/dev/null; true"),
@@ -144,7 +152,8 @@ fn doctor_says_what_is_broken_about_a_registration() {
         story.extend([name, "\n", &broken(&sandbox), "\n\n"]);
     }
     let bin = crate::world::amplihack().canonicalize().unwrap();
-    insta::assert_snapshot!(story.replace(&*bin.parent().unwrap().to_string_lossy(), "[BIN]"));
+    let story = story.replace(&*bin.parent().unwrap().to_string_lossy(), "[BIN]");
+    insta::assert_snapshot!(story.replace("/gone/amplihack-hooks", "/gone/amplihack"));
     std::fs::write(&path, settings).unwrap();
     assert_eq!(json(&sandbox, "home/.codex/hooks.json")["hooks"]["PreToolUse"].as_array().unwrap().len(), 1);
 }

@@ -86,6 +86,9 @@ pub(super) fn try_one(
         Scope::Repository(root) if agent == AgentBinary::Copilot => root,
         _ => cwd,
     };
+    let aside =
+        tempfile::tempdir().map_err(|error| InstallError::Unheld { agent, why: error.to_string() })?;
+    let env = aside_of(env, aside.path());
     let ask = |words: &str| {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", command]).env_clear().envs(env.iter()).current_dir(place);
@@ -110,6 +113,20 @@ pub(super) fn try_one(
         harmless: ask(HARMLESS)?,
         forbidden: event.is_guard().then(|| ask(FORBIDDEN)).transpose()?,
     })
+}
+
+/// `env` with another home, so that a trial leaves no line in the user's audit and offers no call to be granted. The user's policy
+/// and programs stay where they are.
+fn aside_of(env: &Env, aside: &Path) -> Env {
+    let home = env.home().unwrap_or_default();
+    let mut path = env.get("PATH").unwrap_or_default().to_owned();
+    for programs in [".amplihack/bin", ".local/bin", ".cargo/bin"] {
+        path.push(":");
+        path.push(home.join(programs));
+    }
+    let config = env.path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+    let env = env.clone().with("PATH", path).with("XDG_CONFIG_HOME", config);
+    env.with("HOME", aside).with("AMPLIHACK_HOME", aside)
 }
 
 /// What the host makes of an answer to a tool call.
