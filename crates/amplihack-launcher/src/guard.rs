@@ -102,13 +102,13 @@ pub(crate) fn decide(
 /// Where the hooks of a launch are written: below amplihack's home, else with the temporary files.
 fn directory(env: &Env, session: &SessionId) -> PathBuf {
     let sessions = env.amplihack_home().map(|home| home.join("sessions"));
-    match sessions.filter(|sessions| sessions.ancestors().find(|path| path.exists()).is_some_and(may_write)) {
-        Some(sessions) => sessions.join(session.to_string()).join("hooks"),
-        None => {
-            let temporary = env.path("TMPDIR").filter(|path| path.is_absolute());
-            temporary.unwrap_or_else(|| PathBuf::from("/tmp")).join(format!("amplihack-hooks-{session}"))
-        }
+    let writable =
+        |sessions: &PathBuf| sessions.ancestors().find(|path| path.exists()).is_some_and(may_write);
+    if let Some(sessions) = sessions.filter(writable) {
+        return sessions.join(session.to_string()).join("hooks");
     }
+    let temporary = env.path("TMPDIR").filter(|path| path.is_absolute());
+    temporary.unwrap_or_else(|| PathBuf::from("/tmp")).join(format!("amplihack-hooks-{session}"))
 }
 
 /// What answers the hooks of launches of this process: beside its own program.

@@ -131,7 +131,7 @@ fn seen(probed: &Probed) -> String {
 /// A line for each leg of the guard's proof.
 fn guard_text(found: &Found) -> String {
     let legs = found.probed.iter().flat_map(|probed| &probed.guard);
-    legs.map(|leg| format!("\n    {leg}")).collect()
+    legs.fold(String::new(), |text, leg| text + &format!("\n    {leg}"))
 }
 
 fn trust(trust: Trust) -> &'static str {

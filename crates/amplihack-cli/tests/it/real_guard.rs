@@ -149,7 +149,7 @@ fn broken(agent: AgentBinary, breaks: &[&str]) {
                 "without its execute bit" => format!("chmod -x {quoted}"),
                 how => format!("echo {how} > {}", own.with_file_name("how").display()),
             };
-            world.sandbox.write("break.sh", &format!("{breaking}\n"));
+            world.sandbox.write("break.sh", format!("{breaking}\n"));
             let broken = sentinel(world, 9).display().to_string();
             let mut replies = vec![Reply::Tool { command: format!("sh ../break.sh && touch {broken}") }];
             replies.extend(script(world, 0, &FORBIDDEN[1..2]));

@@ -68,13 +68,12 @@ fn user_file(env: &Env) -> Option<PathBuf> {
 ///
 /// An agent can set variables for what it starts, so a variable never loosens.
 pub fn mode(env: &Env, cwd: &Path, pinned: Option<&str>) -> Result<Mode, GuardError> {
-    let base = match pinned {
-        Some(pinned) => pinned.parse().map_err(|_| GuardError::Pinned(pinned.to_owned()))?,
-        None => {
-            let mut files_only = env.clone();
-            files_only.remove(POLICY_VAR);
-            configured(&Config::load(&files_only, cwd, &[])?)
-        }
+    let base = if let Some(pinned) = pinned {
+        pinned.parse().map_err(|_| GuardError::Pinned(pinned.to_owned()))?
+    } else {
+        let mut files_only = env.clone();
+        files_only.remove(POLICY_VAR);
+        configured(&Config::load(&files_only, cwd, &[])?)
     };
     let asked: Option<Mode> = env.text(POLICY_VAR).and_then(|text| text.to_ascii_lowercase().parse().ok());
     Ok(asked.map_or(base, |asked| strictest(base, asked)))
