@@ -6,22 +6,22 @@ use super::lexer::{Lexer, char_len};
 const MOST: usize = 1024;
 
 /// Bytes that are looked at for one word; beyond it nothing is expanded.
-const WORK: usize = 1 << 20;
+const MOST_SPENT: usize = 1 << 20;
 
 /// The words that `word` stands for. `None` if there are too many, or finding out takes too long.
 pub(super) fn expand(word: &str) -> Option<Vec<String>> {
     if !word.contains('{') {
         return Some(vec![word.to_owned()]);
     }
-    let mut work = 0;
+    let mut spent = 0;
     let mut done = Vec::new();
     let mut todo = vec![(String::new(), word.to_owned())];
     while let Some((before, rest)) = todo.pop() {
         if done.len() + todo.len() > MOST {
             return None;
         }
-        let found = first(&rest, &mut work);
-        if work > WORK {
+        let found = first(&rest, &mut spent);
+        if spent > MOST_SPENT {
             return None;
         }
         match found {
@@ -40,14 +40,14 @@ pub(super) fn expand(word: &str) -> Option<Vec<String>> {
 }
 
 /// The first brace expression: where it begins and ends, and what it stands for.
-fn first(word: &str, work: &mut usize) -> Option<(usize, usize, Vec<String>)> {
+fn first(word: &str, spent: &mut usize) -> Option<(usize, usize, Vec<String>)> {
     let src = word.as_bytes();
     let mut lexer = Lexer::new();
     let mut at = 0;
-    while at < src.len() && *work <= WORK {
-        *work += 1;
+    while at < src.len() && *spent <= MOST_SPENT {
+        *spent += 1;
         if lexer.frames() == 1 && src[at] == b'{' {
-            if let Some(found) = expression(word, at, work) {
+            if let Some(found) = expression(word, at, spent) {
                 return Some(found);
             }
             at += 1;
@@ -66,12 +66,12 @@ fn step(lexer: &mut Lexer, src: &[u8], at: usize) -> usize {
     lexer.step(src, at).0
 }
 
-fn expression(word: &str, open: usize, work: &mut usize) -> Option<(usize, usize, Vec<String>)> {
+fn expression(word: &str, open: usize, spent: &mut usize) -> Option<(usize, usize, Vec<String>)> {
     let src = word.as_bytes();
     let mut lexer = Lexer::new();
     let (mut at, mut depth, mut from, mut parts) = (open + 1, 0, open + 1, Vec::new());
-    while at < src.len() && *work <= WORK {
-        *work += 1;
+    while at < src.len() && *spent <= MOST_SPENT {
+        *spent += 1;
         match src[at] {
             b'{' if lexer.frames() == 1 => depth += 1,
             b'}' if lexer.frames() == 1 && depth > 0 => depth -= 1,
