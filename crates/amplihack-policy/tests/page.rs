@@ -37,7 +37,7 @@ fn the_example_of_a_users_policy_holds() {
         ("git push --force origin release/2", Decision::Ask),
     ] {
         let event = Event::Shell { script: script.as_bytes(), cwd: Path::new(ExampleWorld::CWD) };
-        let verdict = policy.judge(&event, &ExampleWorld::default(), &Limits::default());
+        let verdict = policy.judge(&event, &ExampleWorld::default(), &Limits::patient());
         assert_eq!(verdict.decision, expected, "{script}: {}", verdict.reason);
     }
 }

@@ -63,7 +63,7 @@ fn main() -> std::process::ExitCode {
         dictionary: DICTIONARY,
         longest: 256 << 10,
         most: |len| {
-            Duration::from_millis(50) + Duration::from_nanos(400) * u32::try_from(len).unwrap_or(u32::MAX)
+            Duration::from_millis(100) + Duration::from_micros(4) * u32::try_from(len).unwrap_or(u32::MAX)
         },
     };
     run(target, |bytes| {

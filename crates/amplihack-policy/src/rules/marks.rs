@@ -65,7 +65,10 @@ pub(crate) fn may_be(pattern: &str, name: &str) -> bool {
     if first.is_some_and(u8::is_ascii_graphic) && first != named || is_plain(pattern) {
         return false;
     }
-    let pattern = tokens(pattern);
+    if tokens(pattern).filter(|token| *token != Token::Many).take(name.len() + 1).count() > name.len() {
+        return false;
+    }
+    let pattern: Vec<Token> = tokens(pattern).collect();
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n, mut star) = (0, 0, None);
     while n < name.len() {
@@ -95,11 +98,10 @@ enum Token {
     Char(char),
 }
 
-fn tokens(pattern: &str) -> Vec<Token> {
-    let mut tokens = Vec::new();
+fn tokens(pattern: &str) -> impl Iterator<Item = Token> {
     let mut rest = pattern.chars();
-    while let Some(ch) = rest.next() {
-        tokens.push(match ch {
+    std::iter::from_fn(move || {
+        Some(match rest.next()? {
             STAR | UNKNOWN => Token::Many,
             ANY => Token::One,
             // A class stands for any one character: too wide is the safe side.
@@ -112,9 +114,8 @@ fn tokens(pattern: &str) -> Vec<Token> {
             },
             TILDE => Token::Char('~'),
             other => Token::Char(other),
-        });
-    }
-    tokens
+        })
+    })
 }
 
 /// A pattern of a configuration as marked text: `*` and `?` are active, a leading `~/` is home.

@@ -221,7 +221,7 @@ mod tests {
                 for example in examples {
                     let policy = Policy::standard().with_xpia(example.settings());
                     let explained = example
-                        .with_event(|event| policy.explain(event, &example.world(), &Limits::default()));
+                        .with_event(|event| policy.explain(event, &example.world(), &Limits::patient()));
                     let hit = explained.hits.iter().find(|hit| hit.rule.as_ref() == Some(&rule.id));
                     if hit.is_some() != expected {
                         wrong.push(format!(

@@ -6,7 +6,7 @@ use super::lexer::{Lexer, char_len};
 const MOST: usize = 1024;
 
 /// Bytes that are looked at for one word; beyond it nothing is expanded.
-const WORK: usize = 1 << 20;
+const MOST_SPENT: usize = 1 << 20;
 
 /// The words that `word` stands for. `None` if there are too many, or finding out takes too long.
 pub(super) fn expand(word: &str) -> Option<Vec<String>> {
@@ -21,7 +21,7 @@ pub(super) fn expand(word: &str) -> Option<Vec<String>> {
             return None;
         }
         let found = first(&rest, &mut spent);
-        if spent > WORK {
+        if spent > MOST_SPENT {
             return None;
         }
         match found {
@@ -44,7 +44,7 @@ fn first(word: &str, spent: &mut usize) -> Option<(usize, usize, Vec<String>)> {
     let src = word.as_bytes();
     let mut lexer = Lexer::new();
     let mut at = 0;
-    while at < src.len() && *spent <= WORK {
+    while at < src.len() && *spent <= MOST_SPENT {
         *spent += 1;
         if lexer.frames() == 1 && src[at] == b'{' {
             if let Some(found) = expression(word, at, spent) {
@@ -70,7 +70,7 @@ fn expression(word: &str, open: usize, spent: &mut usize) -> Option<(usize, usiz
     let src = word.as_bytes();
     let mut lexer = Lexer::new();
     let (mut at, mut depth, mut from, mut parts) = (open + 1, 0, open + 1, Vec::new());
-    while at < src.len() && *spent <= WORK {
+    while at < src.len() && *spent <= MOST_SPENT {
         *spent += 1;
         match src[at] {
             b'{' if lexer.frames() == 1 => depth += 1,

@@ -16,13 +16,15 @@ pub(super) fn read(text: &str) -> Option<Vec<Item>> {
     Some(program.complete_commands.iter().flat_map(|list| reader.list(list)).collect())
 }
 
-/// Whether brush reads `text` in time and without a panic: it takes digits in front of a redirection for a number that fits, and
-/// tries each `((` in two ways, which doubles its time.
+/// Whether brush reads `text` in time, in bounds and without a panic.
+///
+/// It takes digits in front of a redirection for a number that fits, tries each `((` in two ways, which doubles its time, and
+/// never ends where it expects a here-document. There is none in a cleaned script, so that any `<<` but `<<<` is something else.
 pub(super) fn is_safe(text: &str) -> bool {
     let digits = |before: &str| before.bytes().rev().take_while(u8::is_ascii_digit).count();
-    let mut opened = false;
-    let mut doubled = 0;
-    for byte in text.bytes() {
+    let (mut opened, mut doubled) = (false, 0);
+    let (mut angles, mut document) = (0, false);
+    for byte in text.bytes().chain([0]) {
         match byte {
             b'(' => {
                 doubled += usize::from(opened);
@@ -31,8 +33,14 @@ pub(super) fn is_safe(text: &str) -> bool {
             b' ' | b'\t' | b'\n' => {}
             _ => opened = false,
         }
+        if byte == b'<' {
+            angles += 1;
+        } else {
+            document |= angles == 2 || angles > 3;
+            angles = 0;
+        }
     }
-    doubled <= 10 && !text.split(['<', '>']).any(|before| digits(before) > 8)
+    doubled <= 10 && !document && !text.split(['<', '>']).any(|before| digits(before) > 8)
 }
 
 struct Reader<'a> {
@@ -238,4 +246,34 @@ pub(super) fn is_descriptor(target: &str) -> bool {
 
 fn group(items: Vec<Item>, redirects: Vec<RawRedirect>, subshell: bool, maybe: bool) -> Item {
     Item::Group { items, redirects, subshell, maybe }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by random input: a panic, time that doubles with each bracket, memory without end.
+    #[test]
+    fn what_brush_does_not_survive_is_not_given_to_it() {
+        for text in [
+            "ls 99999999999>f",
+            &"((".repeat(20),
+            &"( ".repeat(20),
+            "a \"$(b <<<<<<x,4<<<",
+            "$(a <<<<E",
+            "echo $((1 << 2",
+        ] {
+            assert!(!is_safe(text), "{text}");
+        }
+        for text in [
+            "ls 2>&1",
+            "cat <<< x",
+            "cat < \u{1}0\u{1}",
+            "(cd x && (ls))",
+            "diff <(a) <(b)",
+            "((i++)); ((j++))",
+        ] {
+            assert!(is_safe(text), "{text}");
+        }
+    }
 }

@@ -153,7 +153,7 @@ pub(crate) fn load(layers: &[Layer]) -> Result<Loaded, PolicyError> {
 fn prove(layer: &Layer, rule: &UserRule, examples: &Examples) -> Result<(), PolicyError> {
     let settings = Settings::default();
     for (example, expected, line, column) in &examples.all {
-        let parsed = shell::commands(example.as_bytes(), &crate::policy::Limits::default());
+        let parsed = shell::commands(example.as_bytes(), &crate::policy::Limits::patient());
         let world = ExampleWorld::default();
         let script = Script::new(&parsed, Path::new(ExampleWorld::CWD), &world, &settings);
         let matched = script

@@ -10,7 +10,7 @@ fn layer(owner: Owner, text: &str) -> Layer {
 
 fn judge(policy: &Policy, script: &str) -> Verdict {
     let event = Event::Shell { script: script.as_bytes(), cwd: Path::new(ExampleWorld::CWD) };
-    policy.judge(&event, &ExampleWorld::default(), &Limits::default())
+    policy.judge(&event, &ExampleWorld::default(), &Limits::patient())
 }
 
 fn user(text: &str) -> Policy {
@@ -55,7 +55,7 @@ not_match = ["curl https://good.example"]
         (Event::Write { path: Path::new("/home/u/private/x"), cwd }, Decision::Deny),
         (Event::Read { path: Path::new("/home/u/x"), cwd }, Decision::None),
     ] {
-        assert_eq!(policy.judge(&event, &world, &Limits::default()).decision, expected, "{event:?}");
+        assert_eq!(policy.judge(&event, &world, &Limits::patient()).decision, expected, "{event:?}");
     }
 }
 
@@ -102,7 +102,7 @@ fn branches_are_replaced_by_the_user_and_added_by_a_repository() {
             dirty: false,
             strict: false,
         };
-        example.with_event(|event| policy.judge(event, &example.world(), &Limits::default()).decision)
+        example.with_event(|event| policy.judge(event, &example.world(), &Limits::patient()).decision)
     };
     let own = user("protected_branches = ['release/*']");
     assert_eq!((commit(&own, "release/1"), commit(&own, "main")), (Decision::Deny, Decision::None));

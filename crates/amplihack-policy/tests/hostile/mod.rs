@@ -93,6 +93,7 @@ pub(crate) fn scripts(len: usize) -> Vec<(&'static str, String)> {
         ("quoted brace product", format!("a -{}\"{}", "{a,b}".repeat(10), fill("{a,b}"))),
         ("open braces in a word", format!("ls {}", fill("{a,b/x"))),
         ("braces that are none", format!("ls {}{}", "{1..9}".repeat(16), fill("{1....9}"))),
+        ("stars in a path", format!("nc {}", fill("**s/a[1]="))),
         ("finds", format!("find . {}", fill("-exec find . "))),
         ("redirections that run", format!("ls {}", fill("2>--`a`"))),
         ("assignments in a word", format!("nc {}", fill("\"/bx+=ie\""))),
