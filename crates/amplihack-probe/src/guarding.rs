@@ -85,7 +85,7 @@ pub(crate) fn prove_guard(
             Err(error) => (false, error.to_string()),
         };
         let detail = shortened(&detail, bench.path());
-        let detail = own.map_or(detail.clone(), |own| format!("{detail}; beside {own}, none of which ran"));
+        let detail = own.map_or(detail.clone(), |own| format!("{detail}; beside {own}"));
         GuardProof { leg: leg.to_owned(), held, detail }
     };
     let alone = run(GuardProof::ALONE, None);
@@ -93,7 +93,7 @@ pub(crate) fn prove_guard(
         Ok(own) if own.is_empty() => GuardProof {
             leg: GuardProof::AS_CONFIGURED.to_owned(),
             held: alone.held,
-            detail: "your settings have none".to_owned(),
+            detail: "your settings have none, so as above".to_owned(),
         },
         Ok(own) => run(GuardProof::AS_CONFIGURED, Some(&own)),
         Err(error) => GuardProof {
@@ -113,8 +113,8 @@ fn verdict(driven: &Driven, installed: &Installed, server: &ModelServer, run: &s
         Forbidden::Stopped(rule) => rule,
         Forbidden::NotReached => {
             let stderr = String::from_utf8_lossy(&driven.outcome.stderr.bytes);
-            let (code, last) = (driven.outcome.exit.code(), stderr.lines().last().unwrap_or_default());
-            return (false, format!("the guard was not asked; the agent ended with {code}: {last}"));
+            let (code, why) = (driven.outcome.exit.code(), complaint(&stderr));
+            return (false, format!("the guard was not asked; the agent ended with {code}: {why}"));
         }
     };
     if !driven.work.join("harmless.txt").exists() {
@@ -131,6 +131,13 @@ fn verdict(driven: &Driven, installed: &Installed, server: &ModelServer, run: &s
         return failed("the forbidden call was stopped, but the audit has no line of it");
     }
     (true, format!("a forbidden call was stopped by {rule}, a harmless one ran"))
+}
+
+/// The line of `stderr` that says most: the first with an error, else the last.
+fn complaint(stderr: &str) -> &str {
+    let mut lines = stderr.lines().map(str::trim).filter(|line| !line.is_empty());
+    let error = lines.clone().find(|line| line.to_ascii_lowercase().contains("error"));
+    error.or_else(|| lines.next_back()).unwrap_or("nothing on stderr")
 }
 
 /// Whether an audit below `home` has a call of `host` that was refused by `rule`.
@@ -173,6 +180,13 @@ mod tests {
         let text = "/tmp/bench/run-3/home/.copilot/settings.json and /tmp/bench/run-3/work/x say no";
         assert_eq!(shortened(text, bench), "~/.copilot/settings.json and work/x say no");
         assert_eq!(shortened(&"漢".repeat(900), bench).chars().count(), DETAIL);
+    }
+
+    #[test]
+    fn the_line_with_the_error_is_told() {
+        assert_eq!(complaint("starting\nError: no\n  | ^\n"), "Error: no");
+        assert_eq!(complaint("starting\nbroken\n\n"), "broken");
+        assert_eq!(complaint(""), "nothing on stderr");
     }
 
     #[test]

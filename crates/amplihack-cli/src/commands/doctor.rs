@@ -126,8 +126,11 @@ fn seen(probed: &Probed) -> String {
 
 /// A line for each leg of the guard's proof.
 fn guard_text(found: &Found) -> String {
-    let legs = found.probed.iter().flat_map(|probed| &probed.guard);
-    legs.map(|leg| format!("\n    {leg}")).collect()
+    let mut out = String::new();
+    for leg in found.probed.iter().flat_map(|probed| &probed.guard) {
+        let _ = write!(out, "\n    {leg}");
+    }
+    out
 }
 
 fn trust(trust: Trust) -> &'static str {

@@ -235,7 +235,7 @@ fn a_channel_that_changes_prompts_is_not_used_until_it_is_proved_again() {
         .assert_stderr_has("argv proved")
         .assert_stderr_has("stdin proved")
         .assert_stderr_has("the guard held: ")
-        .assert_stderr_has("the guard beside your own hooks held: your settings have none\n");
+        .assert_stderr_has("the guard beside your own hooks held: your settings have none, so as above\n");
     let healed = run(&sandbox, &launch);
     healed.assert_code(0).assert_stderr("").assert_stdout_has("stdin");
 }
@@ -283,22 +283,25 @@ fn a_matcher_of_the_users_that_switches_all_hooks_off_is_seen() {
     std::fs::write(&file, settings.replace("(Bash", "Bash")).unwrap();
     prove(&sandbox, &["claude"])
         .assert_code(0)
-        .assert_stderr_has("beside 2 hooks in ~/.claude/settings.json, none of which ran\n");
+        .assert_stderr_has("beside 2 hooks, each as `true`, in ~/.claude/settings.json\n");
     std::fs::write(&file, vec![b' '; 2 << 20]).unwrap();
     let output = prove(&sandbox, &["claude"]);
     output.assert_code(1).assert_stderr_has("hooks did not hold: your settings cannot be looked at: ");
 }
 
-/// One word in Copilot's settings leaves out all hooks, the guard's too.
+/// A user's file that the real Codex cannot read keeps it from starting, so nothing can be seen of the guard there.
 #[test]
-fn a_switch_of_the_real_copilots_settings_is_seen() {
-    let Some(program) = real::real_agent("copilot") else { return };
+fn settings_that_the_real_codex_cannot_read_are_seen() {
+    let Some(program) = real::real_agent("codex") else { return };
     let mut sandbox = Sandbox::new();
-    sandbox.set("AMPLIHACK_COPILOT_PATH", program);
-    sandbox.write("home/.copilot/settings.json", "{\"disableAllHooks\": true}");
-    let output = prove(&sandbox, &["copilot"]);
-    output.assert_code(1).assert_stderr_has("the guard held: ");
-    output.assert_stderr_has("the guard beside your own hooks did not hold: ");
+    sandbox.set("AMPLIHACK_CODEX_PATH", program);
+    sandbox.write("home/.codex/config.toml", "model = \"s3cret\n");
+    let output = prove(&sandbox, &["codex"]);
+    output.assert_code(1).assert_stderr_has("the guard held: ").assert_nowhere("s3cret");
+    output.assert_stderr_has(
+        "the guard beside your own hooks did not hold: the guard was not asked; the agent ended with 1: ",
+    );
+    output.assert_stderr_has("in ~/.codex/config.toml, which cannot be read\n");
     output.assert_stdout_has("the guard refuted here at ");
 }
 

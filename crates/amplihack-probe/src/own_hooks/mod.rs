@@ -117,17 +117,18 @@ impl OwnHooks {
 }
 
 impl std::fmt::Display for OwnHooks {
-    /// `3 hooks in .claude/settings.json`.
+    /// ``3 hooks, each as `true`, in ~/.claude/settings.json``.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<String> = self
-            .files
-            .iter()
-            .map(|(name, content)| {
-                let note = if *content == Content::Unreadable { ", which cannot be read" } else { "" };
-                format!("~/{}{note}", name.display())
-            })
-            .collect();
-        write!(f, "{} hook{} in {}", self.hooks, if self.hooks == 1 { "" } else { "s" }, names.join(" and "))
+        match self.hooks {
+            0 => f.write_str("the settings on hooks")?,
+            1 => f.write_str("1 hook, as `true`,")?,
+            hooks => write!(f, "{hooks} hooks, each as `true`,")?,
+        }
+        let name = |(name, content): &(PathBuf, Content)| {
+            let note = if *content == Content::Unreadable { ", which cannot be read" } else { "" };
+            format!("~/{}{note}", name.display())
+        };
+        write!(f, " in {}", self.files.iter().map(name).collect::<Vec<_>>().join(" and "))
     }
 }
 

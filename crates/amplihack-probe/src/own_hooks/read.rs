@@ -101,15 +101,15 @@ mod tests {
         content(text.as_bytes(), part, &mut 0)
     }
 
-    fn json(settings: Value, relaxed: bool) -> Option<Content> {
-        Some(Content::Json { settings: settings.as_object().unwrap().clone(), relaxed })
+    fn json(settings: &Value, relaxed: bool) -> Content {
+        Content::Json { settings: settings.as_object().unwrap().clone(), relaxed }
     }
 
     #[test]
     fn of_a_file_with_everything_only_hooks_are_taken() {
         let text = r#"{"env": {"KEY": "secret"}, "apiKeyHelper": "evil", "disableAllHooks": true, "hooks": {"Stop": []}}"#;
         let expected = json!({"disableAllHooks": true, "hooks": {"Stop": []}});
-        assert_eq!(read(text, Part::Keys), json(expected, false));
+        assert_eq!(read(text, Part::Keys), Some(json(&expected, false)));
         assert_eq!(read(r#"{"env": {"KEY": "secret"}}"#, Part::Keys), None);
         assert_eq!(read(" \n", Part::Keys), None);
     }
@@ -119,13 +119,16 @@ mod tests {
         let text =
             "{ // why\n \"hooks\": {\"Stop\": [{\"hooks\": [{\"command\": \"x\", \"timeout\": 5,}]}]} }";
         let expected = json!({"hooks": {"Stop": [{"hooks": [{"command": "true", "timeout": 5}]}]}});
-        assert_eq!(read(text, Part::Keys), json(expected, true));
+        assert_eq!(read(text, Part::Keys), Some(json(&expected, true)));
     }
 
     #[test]
     fn a_file_of_hooks_keeps_its_root() {
         let text = r#"{"$schema": "https://example.org", "version": 1, "hooks": {}}"#;
-        assert_eq!(read(text, Part::All), json(json!({"$schema": "true", "version": 1, "hooks": {}}), false));
+        assert_eq!(
+            read(text, Part::All),
+            Some(json(&json!({"$schema": "true", "version": 1, "hooks": {}}), false))
+        );
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn codex_gets_hooks_besides_the_settings_that_point_it_at_the_server() {
         r#"{"$schema": "s3cret", "hooks": {"Stop": [{"hooks": [{"command": "s3cret"}]}]}}"#,
     );
     let own = find(AgentBinary::Codex, user.path());
-    assert_eq!(own.to_string(), "2 hooks in ~/.codex/config.toml and ~/.codex/hooks.json");
+    assert_eq!(own.to_string(), "2 hooks, each as `true`, in ~/.codex/config.toml and ~/.codex/hooks.json");
     loopback(AgentBinary::Codex, "http://127.0.0.1:1/text~r", home.path(), Options::default()).unwrap();
     own.place(home.path()).unwrap();
     let text = fs::read_to_string(home.path().join(".codex/config.toml")).unwrap();
@@ -88,7 +88,7 @@ fn copilot_gets_every_file_of_its_directory_and_keeps_its_trust() {
     let own = find(AgentBinary::Copilot, user.path());
     assert_eq!(
         own.to_string(),
-        "1 hook in ~/.copilot/config.json and ~/.copilot/hooks/a.json and ~/.copilot/hooks/c.json, which cannot be read"
+        "1 hook, as `true`, in ~/.copilot/config.json and ~/.copilot/hooks/a.json and ~/.copilot/hooks/c.json, which cannot be read"
     );
     own.place(home.path()).unwrap();
     let config = fs::read_to_string(home.path().join(".copilot/config.json")).unwrap();
