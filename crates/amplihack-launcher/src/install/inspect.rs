@@ -124,28 +124,11 @@ fn state(
         return Ok(State::Stale(program.clone()));
     }
     let trust = (agent == AgentBinary::Codex).then(|| least_trust(places, path, &text)).transpose()?;
-    let fault = fault(agent, scope, env, cwd, event, &command);
-    Ok(State::Registered { program, trust, fault })
-}
-
-/// What is wrong with the guard's answers. Its audit goes into a directory that goes away.
-fn fault(
-    agent: AgentBinary,
-    scope: &Scope,
-    env: &Env,
-    cwd: &Path,
-    event: HookEvent,
-    command: &str,
-) -> Option<String> {
-    let apart = match tempfile::Builder::new().prefix("amplihack-doctor-").tempdir() {
-        Ok(apart) => apart,
-        Err(error) => return Some(format!("it could not be tried without a temporary directory: {error}")),
-    };
-    let env = env.clone().with("XPIA_LOG_FILE", apart.path().join("audit.log"));
-    match try_one(agent, scope, &env, cwd, event, command) {
+    let fault = match try_one(agent, scope, env, cwd, event, &command) {
         Ok(trial) => trial.fault(),
         Err(error) => Some(error.to_string()),
-    }
+    };
+    Ok(State::Registered { program, trust, fault })
 }
 
 /// The commands of ours that the file at `path` registers for `agent`.
