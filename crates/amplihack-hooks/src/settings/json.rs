@@ -75,6 +75,17 @@ pub(super) fn array(object: &CstObject, name: &str) -> Result<jsonc_parser::cst:
 }
 
 /// Whether nothing is left in the text, not even a comment.
+/// The text of `root` when the list `name` of `object` goes too if nothing is left in it; `None` if nothing is left at all.
+pub(super) fn without_empty(root: &CstRootNode, object: &CstObject, name: &str) -> Option<String> {
+    if object.array_value(name).is_some_and(|list| list.elements().is_empty())
+        && let Some(setting) = object.get(name)
+    {
+        setting.remove();
+    }
+    let text = root.to_string();
+    (!is_bare(&text)).then_some(text)
+}
+
 pub(super) fn is_bare(text: &str) -> bool {
     matches!(text.split_whitespace().collect::<String>().as_str(), "" | "{}")
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::EditError;
-use super::json::{array, input, is_bare, parse, root_object, value};
+use super::json::{array, input, parse, root_object, value, without_empty};
 
 /// The setting.
 const NAME: &str = "installed_plugins";
@@ -56,11 +56,5 @@ pub(super) fn strip(current: &str) -> Result<Option<String>, EditError> {
     if !remove(&list) {
         return Ok(Some(current.to_owned()));
     }
-    if list.elements().is_empty()
-        && let Some(setting) = object.get(NAME)
-    {
-        setting.remove();
-    }
-    let text = root.to_string();
-    Ok((!is_bare(&text)).then_some(text))
+    Ok(without_empty(&root, &object, NAME))
 }

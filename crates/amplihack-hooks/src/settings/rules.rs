@@ -4,7 +4,7 @@ use jsonc_parser::cst::CstNode;
 use serde_json::Value;
 
 use super::EditError;
-use super::json::{array, input, is_bare, parse, root_object, value};
+use super::json::{array, input, parse, root_object, value, without_empty};
 
 /// The setting.
 const NAME: &str = "amp.permissions";
@@ -51,13 +51,7 @@ pub(super) fn strip(current: &str, rules: &[Value]) -> Result<Option<String>, Ed
     if !removed {
         return Ok(Some(current.to_owned()));
     }
-    if list.elements().is_empty()
-        && let Some(setting) = object.get(NAME)
-    {
-        setting.remove();
-    }
-    let text = root.to_string();
-    Ok((!is_bare(&text)).then_some(text))
+    Ok(without_empty(&root, &object, NAME))
 }
 
 fn as_value(node: &CstNode) -> Option<Value> {

@@ -1,20 +1,25 @@
 //! The real binary: whatever is done to it, a guard's stdout is one deny, and every other event is silence.
 
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-fn run(arguments: &[&str], stdin: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_amplihack-hooks"))
+/// The binary with `arguments`, an empty environment and pipes on all three streams.
+fn start(arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_amplihack-hooks"))
         .args(arguments)
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+fn run(arguments: &[&str], stdin: &[u8]) -> Output {
+    let mut child = start(arguments);
     let mut pipe = child.stdin.take().unwrap();
     // The binary may stop reading what is too long.
     let _ = pipe.write_all(stdin);
@@ -68,14 +73,7 @@ fn ten_megabytes_are_answered_in_time() {
 #[test]
 fn a_host_that_sends_nothing_and_waits_is_answered_at_the_deadline() {
     let begin = Instant::now();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_amplihack-hooks"))
-        .arg("pre-tool-use")
-        .env_clear()
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start(&["pre-tool-use"]);
     let open = child.stdin.take();
     let output = child.wait_with_output().unwrap();
     drop(open);
@@ -86,14 +84,7 @@ fn a_host_that_sends_nothing_and_waits_is_answered_at_the_deadline() {
 #[test]
 fn a_crash_from_outside_is_a_deny_too() {
     for signal in ["SEGV", "BUS", "ABRT", "ALRM"] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_amplihack-hooks"))
-            .arg("pre-tool-use")
-            .env_clear()
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = start(&["pre-tool-use"]);
         let open = child.stdin.take();
         // Long enough for the handlers to be in place, which is the first thing that it does.
         std::thread::sleep(Duration::from_millis(300));
