@@ -1,9 +1,11 @@
 //! Hooks for one launch: nothing is installed, nothing is written into the repository, nothing stays behind.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use amplihack_agent::command::toml_string;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
 use serde_json::{Map, Value, json};
@@ -59,11 +61,9 @@ impl Injection {
     /// Makes the directory, for this user only, and the files in it.
     pub fn write(&self) -> Result<Written, HookError> {
         let io = |source| HookError::Io { path: self.directory.clone(), source };
-        let fresh = std::fs::symlink_metadata(&self.directory).is_err();
-        if !fresh {
-            return Err(io(io::ErrorKind::AlreadyExists.into()));
-        }
-        create_private_dir(&self.directory).map_err(io)?;
+        create_private_dir(self.directory.parent().unwrap_or(&self.directory)).map_err(io)?;
+        // One that is there already is somebody else's.
+        DirBuilder::new().mode(0o700).create(&self.directory).map_err(io)?;
         let written = Written { directory: self.directory.clone() };
         for (name, text) in &self.files {
             let path = self.directory.join(name);
@@ -113,20 +113,6 @@ fn codex(hooks: &[Hook]) -> Vec<OsString> {
         )
     };
     hooks.iter().filter_map(value).collect()
-}
-
-/// A basic string of TOML.
-fn toml_string(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted.extend(format!("\\U{:08X}", u32::from(c)).chars()),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 #[cfg(test)]
@@ -193,13 +179,5 @@ mod tests {
         let written = injection.write().unwrap();
         assert!(base.path().join("launch").is_dir(), "denials are noted there");
         assert_eq!(written.denials(), [""; 0]);
-    }
-
-    #[test]
-    fn toml_reads_every_string_back() {
-        for text in ["", "a\"b\\c", "tab\tnew\nline\u{1}", "é漢\u{1f980}"] {
-            let table: toml::Table = toml::from_str(&format!("x={}", toml_string(text))).unwrap();
-            assert_eq!(table["x"].as_str(), Some(text));
-        }
     }
 }

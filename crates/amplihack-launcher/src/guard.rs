@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_agent::{AgentBinary, Capability, Installed, RunMode, Trust};
+use amplihack_agent::{Capability, Installed, RunMode, Trust};
 use amplihack_hooks::HookError;
 use amplihack_hooks::guard::{engine, policy};
 use amplihack_hooks::injection::{Injection, injection};
@@ -116,13 +116,9 @@ pub fn own_program() -> std::io::Result<Program> {
     Ok(Program::beside(&std::env::current_exe()?))
 }
 
-/// One line about an agent that no guard holds.
-pub(crate) fn unguarded(agent: AgentBinary, why: &str) -> String {
-    format!("{agent} runs without a guard: {why}")
-}
-
 #[cfg(test)]
 mod tests {
+    use amplihack_agent::AgentBinary;
     use amplihack_utils::launcher_context::new_session_id;
     use semver::Version;
 

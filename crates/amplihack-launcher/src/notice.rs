@@ -86,7 +86,7 @@ impl fmt::Display for Notice {
                     channels.join(" and ")
                 )
             }
-            Self::Unguarded { agent, why } => f.write_str(&crate::guard::unguarded(*agent, why)),
+            Self::Unguarded { agent, why } => write!(f, "{agent} runs without a guard: {why}"),
             Self::GuardRefuted { agent, version } => {
                 let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
                 write!(

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use amplihack_agent::Installed;
+use amplihack_hooks::guard::AUDIT_DIRECTORY;
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::proofs::GuardProof;
 use amplihack_utils::env::Env;
@@ -146,7 +147,7 @@ fn in_audit(home: &Path, host: &str, rule: &str) -> bool {
         let line: Value = serde_json::from_str(line).unwrap_or_default();
         line["host"] == host && line["rule"] == rule && line["data"]["is_valid"] == false
     };
-    let files = std::fs::read_dir(home.join(".claude/logs/xpia")).into_iter().flatten().flatten();
+    let files = std::fs::read_dir(home.join(AUDIT_DIRECTORY)).into_iter().flatten().flatten();
     files
         .filter_map(|file| read_limited(&file.path(), AUDIT_LIMIT).ok())
         .any(|bytes| String::from_utf8_lossy(&bytes).lines().any(refused))

@@ -61,6 +61,13 @@ impl Env {
         self.path("HOME").filter(|home| home.is_absolute())
     }
 
+    /// Where the user's configuration files are: `XDG_CONFIG_HOME`, else `~/.config`. `None` if neither is an absolute path.
+    pub fn config_home(&self) -> Option<PathBuf> {
+        self.path("XDG_CONFIG_HOME")
+            .filter(|home| home.is_absolute())
+            .or_else(|| self.home().map(|home| home.join(".config")))
+    }
+
     /// Where everything of ours lives: `AMPLIHACK_HOME`, else `~/.amplihack`. `None` if neither is an absolute path.
     pub fn amplihack_home(&self) -> Option<PathBuf> {
         self.path("AMPLIHACK_HOME")

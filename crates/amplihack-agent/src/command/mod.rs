@@ -18,6 +18,7 @@ use crate::error::{DeliveryError, Unsupported};
 use crate::installed::Installed;
 use crate::matrix::{ArgShape, Capability, Row, RunMode};
 use crate::profile::profile;
+pub use slots::toml_string;
 use slots::{Slots, joined};
 
 /// How much an agent may do without asking.

@@ -67,7 +67,7 @@ pub(super) fn joined(parts: &[&str], value: OsString) -> OsString {
 }
 
 /// `text` as a TOML basic string.
-fn toml_string(text: &str) -> String {
+pub fn toml_string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for character in text.chars() {
@@ -89,7 +89,14 @@ mod tests {
 
     #[test]
     fn any_text_survives_toml() {
-        for text in ["", "plain", "a \"quoted\" \\ 漢\n\t\u{7f}\u{1}$HOME `x`"] {
+        for text in [
+            "",
+            "plain",
+            "a \"quoted\" \\ 漢\n\t\u{7f}\u{1}$HOME `x`",
+            "a\"b\\c",
+            "tab\tnew\nline\u{1}",
+            "é漢\u{1f980}",
+        ] {
             let document = format!("v = {}", toml_string(text));
             let value: toml::Table = document.parse().unwrap();
             assert_eq!(value["v"].as_str(), Some(text));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use amplihack_policy::Decision;
-use amplihack_policy::audit::{Entry, Filter, Report, show, verify, verify_files};
+use amplihack_policy::audit::{DIRECTORY, Entry, Filter, Report, show, verify, verify_files};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 use clap::{Args, Subcommand, ValueEnum};
@@ -90,7 +90,7 @@ fn logs(env: &Env) -> Result<PathBuf, Failure> {
     let home = env
         .home()
         .ok_or_else(|| Failure::input("HOME is not an absolute path, so there is no audit; set it"))?;
-    Ok(home.join(".claude/logs/xpia"))
+    Ok(home.join(DIRECTORY))
 }
 
 fn entries(args: &ShowArgs, dir: &Path) -> Result<u8, Failure> {

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use amplihack_hooks::guard::{self, Machine};
 use amplihack_policy::content::{Finding, Scanner, Severity};
 use amplihack_policy::rules::{self, Pack};
-use amplihack_policy::xpia::XpiaSettings;
 use amplihack_policy::{Decision, Event, Limits, Origin, Policy, RuleId, Verdict};
 use amplihack_utils::env::Env;
 use serde_json::json;
@@ -28,7 +27,7 @@ pub(crate) fn policy(env: &Env) -> Result<(Policy, PathBuf), String> {
         std::env::current_dir().map_err(|error| format!("the current directory cannot be used: {error}"))?;
     let policy =
         guard::policy(env, &cwd, None).map_err(|error| format!("the policy cannot be loaded: {error}"))?;
-    Ok((policy.with_xpia(XpiaSettings::from_env(env)), cwd))
+    Ok((policy, cwd))
 }
 
 pub(crate) fn bash(args: &BashArgs, env: &Env) -> Result<Answer, String> {

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use amplihack_policy::Decision;
 use amplihack_policy::audit::{self, Data, EventType};
+use amplihack_policy::{Decision, XpiaSettings};
 use amplihack_utils::env::Env;
 
 use crate::event::HookEvent;
@@ -53,11 +53,11 @@ impl Ledger {
             audit.and_then(|mut audit| audit.append(entry)).map_err(|error| error.to_string())
         };
         let usual = match self.env.home() {
-            Some(home) => append(audit::Audit::open(&home.join(".claude/logs/xpia"), now.date())),
+            Some(home) => append(audit::Audit::open(&home.join(audit::DIRECTORY), now.date())),
             None => Err("HOME is not an absolute path; set it".to_owned()),
         };
-        let copy = self.env.path("XPIA_LOG_FILE").filter(|path| path.is_absolute());
-        let copied = copy.map_or(Ok(()), |file| append(audit::Audit::at(&file)));
+        let copied =
+            XpiaSettings::from_env(&self.env).log_file.map_or(Ok(()), |file| append(audit::Audit::at(&file)));
         usual.and(copied)
     }
 }

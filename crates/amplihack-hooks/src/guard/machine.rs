@@ -29,6 +29,11 @@ impl Machine {
         Self { env: env.clone() }
     }
 
+    /// The environment that it was made for.
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
     /// What `git ARGS` prints in `dir`, and its exit code. The repository's configuration cannot make it start a program.
     fn git(&self, dir: &Path, args: &[&str]) -> Option<(i32, String)> {
         let mut command = Command::new("git");

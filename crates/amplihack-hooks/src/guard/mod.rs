@@ -14,6 +14,7 @@ use amplihack_policy::policy::Mode;
 use amplihack_policy::{Decision, Event, Limits, Policy, RuleId, Verdict};
 use amplihack_utils::env::Env;
 
+pub use amplihack_policy::audit::DIRECTORY as AUDIT_DIRECTORY;
 pub use engine::{ENGINE_VAR, UnknownEngine, engine};
 pub use ledger::{DENIALS, Ledger, denials};
 pub use machine::Machine;
@@ -41,33 +42,27 @@ pub fn serve(arguments: impl IntoIterator<Item = OsString>, env: &Env) -> u8 {
 /// The policy of this machine, loaded for the repository of the first thing that is judged.
 #[derive(Debug)]
 pub struct Guard {
-    env: Env,
     pinned: Option<String>,
     machine: Machine,
-    loaded: OnceCell<(PathBuf, Result<Policy, String>)>,
+    loaded: OnceCell<Result<Policy, String>>,
 }
 
 impl Guard {
     /// A guard with the mode that its registration pins.
     pub fn new(env: &Env, pinned: Option<&str>) -> Self {
-        let pinned = pinned.map(str::to_owned);
-        Self { env: env.clone(), pinned, machine: Machine::new(env), loaded: OnceCell::new() }
+        Self { pinned: pinned.map(str::to_owned), machine: Machine::new(env), loaded: OnceCell::new() }
     }
 
     /// The policy in force in `cwd`.
     fn policy(&self, cwd: &Path) -> &Result<Policy, String> {
-        let load = || {
-            let policy = policy(&self.env, cwd, self.pinned.as_deref());
-            (cwd.to_owned(), policy.map_err(|error| error.to_string()))
-        };
-        &self.loaded.get_or_init(load).1
+        self.loaded.get_or_init(|| {
+            policy(self.machine.env(), cwd, self.pinned.as_deref()).map_err(|error| error.to_string())
+        })
     }
-}
 
-impl Guard {
     /// A call that was stopped may have been granted once; else it is offered to be.
     fn with_a_persons_yes(&self, event: &Event<'_>, verdict: Verdict) -> Verdict {
-        let (Event::Shell { script, cwd }, Some(home)) = (event, self.env.amplihack_home()) else {
+        let (Event::Shell { script, cwd }, Some(home)) = (event, self.machine.env().amplihack_home()) else {
             return verdict;
         };
         let now = SystemTime::now();

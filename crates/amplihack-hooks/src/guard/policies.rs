@@ -47,7 +47,7 @@ pub fn policy(env: &Env, cwd: &Path, pinned: Option<&str>) -> Result<Policy, Gua
     let files = [
         (Owner::System, Some(PathBuf::from(SYSTEM_FILE))),
         (Owner::Repository, repository.map(|root| root.join(REPOSITORY_FILE))),
-        (Owner::User, user_file(env)),
+        (Owner::User, env.config_home().map(|home| home.join(USER_FILE))),
     ];
     let mut layers = Vec::new();
     for (owner, file) in files {
@@ -56,12 +56,6 @@ pub fn policy(env: &Env, cwd: &Path, pinned: Option<&str>) -> Result<Policy, Gua
     }
     let policy = Policy::load(&layers)?.with_mode(mode(env, cwd, pinned)?);
     Ok(policy.with_xpia(XpiaSettings::from_env(env)))
-}
-
-/// The user's policy: below `XDG_CONFIG_HOME`, else `~/.config`.
-fn user_file(env: &Env) -> Option<PathBuf> {
-    let base = env.path("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-    Some(base.or_else(|| env.home().map(|home| home.join(".config")))?.join(USER_FILE))
 }
 
 /// The mode of a hook process: `pinned`, else what configuration files say; the variable may only tighten it.
@@ -76,20 +70,11 @@ pub fn mode(env: &Env, cwd: &Path, pinned: Option<&str>) -> Result<Mode, GuardEr
         configured(&Config::load(&files_only, cwd, &[])?)
     };
     let asked: Option<Mode> = env.text(POLICY_VAR).and_then(|text| text.to_ascii_lowercase().parse().ok());
-    Ok(asked.map_or(base, |asked| strictest(base, asked)))
+    Ok(Mode::tighten(Some(base), asked.unwrap_or(base)))
 }
 
 fn configured(config: &Config) -> Mode {
     config.policy().parse().unwrap_or_default()
-}
-
-fn strictest(a: Mode, b: Mode) -> Mode {
-    let weight = |mode| match mode {
-        Mode::Observe => 0,
-        Mode::Standard => 1,
-        Mode::Strict => 2,
-    };
-    if weight(a) >= weight(b) { a } else { b }
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ fn aside_of(env: &Env, aside: &Path) -> Env {
         path.push(":");
         path.push(home.join(programs));
     }
-    let config = env.path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+    let config = env.config_home().unwrap_or_default();
     let env = env.clone().with("PATH", path).with("XDG_CONFIG_HOME", config);
     env.with("HOME", aside).with("AMPLIHACK_HOME", aside)
 }

@@ -19,6 +19,9 @@ pub use chain::{Break, Report, verify, verify_files};
 pub use read::{Filter, Shown, show};
 pub use write::Audit;
 
+/// Where the logs are, below the user's home.
+pub const DIRECTORY: &str = ".claude/logs/xpia";
+
 /// Characters of a command that are kept.
 pub const COMMAND_CHARS: usize = 100;
 

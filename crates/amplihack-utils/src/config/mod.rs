@@ -33,8 +33,7 @@ const TRUSTED_REPOSITORIES: &str = "trusted_repositories";
 
 /// The user's configuration file: below `XDG_CONFIG_HOME`, else `~/.config`. `None` if neither is an absolute path.
 pub fn user_file(env: &Env) -> Option<PathBuf> {
-    let base = env.path("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-    Some(base.or_else(|| env.home().map(|home| home.join(".config")))?.join("amplihack/config.toml"))
+    Some(env.config_home()?.join("amplihack/config.toml"))
 }
 
 /// A value of the command line for one key.

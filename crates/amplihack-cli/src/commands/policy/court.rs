@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use amplihack_hooks::guard::{self, GuardError, Machine};
+use amplihack_hooks::guard::{self, Machine};
 use amplihack_policy::policy::Explanation;
-use amplihack_policy::xpia::XpiaSettings;
 use amplihack_policy::{Event, Limits, Policy, World};
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
@@ -22,11 +21,6 @@ pub(super) struct Court<'e> {
     here: PathBuf,
     machine: Machine,
     policies: HashMap<PathBuf, Policy>,
-}
-
-/// The policy that holds in `cwd`, as hooks have it.
-pub(super) fn policy(env: &Env, cwd: &Path) -> Result<Policy, GuardError> {
-    Ok(guard::policy(env, cwd, None)?.with_xpia(XpiaSettings::from_env(env)))
 }
 
 impl<'e> Court<'e> {
@@ -46,7 +40,7 @@ impl<'e> Court<'e> {
             if self.policies.len() >= KEPT {
                 self.policies.clear();
             }
-            self.policies.insert(cwd.clone(), policy(self.env, &cwd)?);
+            self.policies.insert(cwd.clone(), guard::policy(self.env, &cwd, None)?);
         }
         let policy = &self.policies[&cwd];
         let world = On { machine: &self.machine, branch };

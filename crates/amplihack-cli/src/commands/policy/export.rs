@@ -1,17 +1,17 @@
 //! `amplihack policy export`: the policy in an agent's own permission language.
 
 use amplihack_hooks::export::export;
+use amplihack_hooks::guard;
 use amplihack_utils::env::Env;
 use serde_json::json;
 
 use super::args::ExportArgs;
-use super::court::policy;
 use crate::commands::current_dir;
 use crate::ui::{self, Failure};
 
 /// Prints the rules on stdout; where they belong and what they do not stop on stderr, or all of it in one object.
 pub(crate) fn run(args: &ExportArgs, env: &Env) -> Result<u8, Failure> {
-    let export = export(&policy(env, &current_dir()?)?, args.agent)?;
+    let export = export(&guard::policy(env, &current_dir()?, None)?, args.agent)?;
     let gaps = export.gaps;
     if args.json {
         let rules = export.rules.iter().map(|rule| {

@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use amplihack_hooks::guard;
 use amplihack_policy::policy::Mode;
 use amplihack_policy::rules;
 use amplihack_policy::{Policy, RuleId};
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
-use super::court::policy;
 use crate::commands::current_dir;
 use crate::ui::{self, Failure};
 
 /// Prints every rule, and what files switch off or ask for in vain.
 pub(crate) fn run(as_json: bool, env: &Env) -> Result<u8, Failure> {
-    let policy = policy(env, &current_dir()?)?;
+    let policy = guard::policy(env, &current_dir()?, None)?;
     ui::data(&if as_json { format!("{:#}\n", object(&policy)) } else { text(&policy) })?;
     Ok(0)
 }
