@@ -1,7 +1,8 @@
 //! From one subject to a verdict: scripts command by command, files, addresses and text by themselves.
 
 use std::path::Path;
-use std::time::Instant;
+
+use amplihack_utils::sys::WorkLimit;
 
 use super::explanation::{Explanation, explained};
 use super::{Limits, Mode, Policy, UNDECIDED, UNKNOWN_PROGRAM};
@@ -60,20 +61,20 @@ impl Policy {
         cwd: &Path,
         world: &dyn World,
         limits: &Limits,
-        (nesting, deadline): (usize, Instant),
+        (nesting, deadline): (usize, WorkLimit),
         explain: &mut Option<&mut Explanation>,
     ) -> Verdict {
         if source.iter().all(u8::is_ascii_whitespace) {
             return Verdict::none();
         }
         // A fifth of the time is for the rules.
-        let reading = deadline.checked_sub(limits.deadline / 5).unwrap_or(deadline);
+        let reading = deadline.earlier(limits.deadline / 5);
         let parsed = shell::commands_until(source, limits, reading);
         let script = Script::new(&parsed, cwd, world, &self.settings);
         let mut verdict = Verdict::none();
         let mut allowed = !parsed.commands.is_empty();
         for call in &script.calls {
-            if Instant::now() > deadline {
+            if deadline.is_over() {
                 return verdict.join(deny_undecided(LATE, call.span()));
             }
             if let Some(explain) = explain {
@@ -104,7 +105,7 @@ impl Policy {
         call: &Call<'_>,
         script: &Script<'_>,
         limits: &Limits,
-        (nesting, deadline): (usize, Instant),
+        (nesting, deadline): (usize, WorkLimit),
         explain: &mut Option<&mut Explanation>,
     ) -> Verdict {
         let Some(git) = rules::git(script, call).filter(|git| !git.scripts.is_empty()) else {
@@ -132,7 +133,7 @@ impl Policy {
     fn one(
         &self,
         ctx: &Ctx<'_>,
-        deadline: Option<Instant>,
+        deadline: Option<WorkLimit>,
         explain: &mut Option<&mut Explanation>,
     ) -> Verdict {
         // A look at the clock for each rule is worth it only where rules may take long.
@@ -150,7 +151,7 @@ impl Policy {
                 continue;
             }
             if let (Some(deadline), Subject::Call(call)) = (deadline, &ctx.subject)
-                && Instant::now() > deadline
+                && deadline.is_over()
             {
                 return verdict.join(deny_undecided(LATE, call.span()));
             }

@@ -5,7 +5,9 @@ mod judging;
 mod mode;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use amplihack_utils::sys::WorkLimit;
 
 use crate::decision::{Decision, RuleId, Span, Verdict};
 use crate::event::{Event, World};
@@ -20,7 +22,7 @@ pub use mode::{Mode, UnknownMode};
 /// How far judging may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Time for reading and judging one script.
+    /// Time of work for reading and judging one script; what the machine does meanwhile does not count.
     pub deadline: Duration,
     /// Bytes of one script.
     pub bytes: usize,
@@ -143,7 +145,7 @@ impl Policy {
     ) -> Verdict {
         let verdict = match *event {
             Event::Shell { script, cwd } => {
-                let deadline = Instant::now() + limits.deadline;
+                let deadline = WorkLimit::after(limits.deadline);
                 self.shell(script, cwd, world, limits, (NESTING, deadline), &mut explain)
             }
             Event::Write { path, cwd } => {

@@ -29,7 +29,7 @@ mod wrappers;
 pub use model::{Command, Fed, Parsed, Piece, Redirect, RedirectKind, Undecided, Word};
 pub use quoting::{Quoting, quoting_at};
 
-use std::time::Instant;
+use amplihack_utils::sys::WorkLimit;
 
 use crate::policy::Limits;
 
@@ -38,11 +38,11 @@ use crate::policy::Limits;
 /// What cannot be understood is in [`Parsed::undecided`], never left out in silence. Takes no longer than the limits' deadline,
 /// and time linear in the script's length.
 pub fn commands(src: &[u8], limits: &Limits) -> Parsed {
-    commands_until(src, limits, Instant::now() + limits.deadline)
+    commands_until(src, limits, WorkLimit::after(limits.deadline))
 }
 
 /// The same, with a deadline that others share.
-pub(crate) fn commands_until(src: &[u8], limits: &Limits, deadline: Instant) -> Parsed {
+pub(crate) fn commands_until(src: &[u8], limits: &Limits, deadline: WorkLimit) -> Parsed {
     match gate::admit(src, limits) {
         Ok(text) => union::Reader::new(limits, deadline).outermost(text),
         Err(undecided) => Parsed { commands: Vec::new(), undecided: vec![undecided] },

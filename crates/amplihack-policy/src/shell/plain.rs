@@ -201,8 +201,9 @@ fn is_program(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
+    use amplihack_utils::sys::WorkLimit;
     use proptest::prelude::*;
 
     use super::super::items::simples;
@@ -214,7 +215,7 @@ mod tests {
         let Some(items) = read(text) else { return Ok(false) };
         let brush = brush::read(text);
         prop_assert_eq!(brush.as_ref(), Some(&items), "brush reads {:?}", text);
-        let tree = tree::read(text, Instant::now() + Duration::from_secs(20)).expect("time enough");
+        let tree = tree::read(text, WorkLimit::after(Duration::from_secs(20))).expect("time enough");
         prop_assert_eq!(tree.error, None, "{:?}", text);
         // tree-sitter takes the redirection of a list's last command for the whole list's, so only words are compared.
         let words = |items: &[Item]| {

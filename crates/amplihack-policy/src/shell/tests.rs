@@ -1,5 +1,7 @@
 //! The front end as a whole.
 
+use std::time::Instant;
+
 use super::*;
 
 fn parsed(src: &str) -> Parsed {

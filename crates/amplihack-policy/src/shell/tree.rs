@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::time::Instant;
 
+use amplihack_utils::sys::WorkLimit;
 use tree_sitter::{Node, ParseOptions, Parser};
 
 use super::items::{Item, Raw, RawRedirect, Simple};
@@ -20,7 +20,7 @@ pub(super) struct Tree {
 }
 
 /// What `text` runs. `None` if the time is over.
-pub(super) fn read(text: &str, deadline: Instant) -> Option<Tree> {
+pub(super) fn read(text: &str, deadline: WorkLimit) -> Option<Tree> {
     let tree = PARSER.with_borrow_mut(|kept| parse(kept, text.as_bytes(), deadline))?;
     let root = tree.root_node();
     let mut walk = Walk { text, items: Vec::new(), error: None };
@@ -36,14 +36,14 @@ thread_local! {
     static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
 }
 
-fn parse(kept: &mut Option<Parser>, bytes: &[u8], deadline: Instant) -> Option<tree_sitter::Tree> {
+fn parse(kept: &mut Option<Parser>, bytes: &[u8], deadline: WorkLimit) -> Option<tree_sitter::Tree> {
     if kept.is_none() {
         let mut parser = Parser::new();
         parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
         *kept = Some(parser);
     }
     let mut progress =
-        |_: &_| if Instant::now() > deadline { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        |_: &_| if deadline.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let options = ParseOptions::new().progress_callback(&mut progress);
     let read = &mut |at: usize, _| bytes.get(at..).unwrap_or_default();
     let tree = kept.as_mut()?.parse_with_options(read, None, Some(options));

@@ -1,7 +1,8 @@
 //! Both readers over every script, and over the scripts inside it; what either finds is kept once.
 
 use std::collections::HashMap;
-use std::time::Instant;
+
+use amplihack_utils::sys::WorkLimit;
 
 use super::heredoc::{Clean, HereDocument, clean};
 use super::items::{Item, Raw, simples};
@@ -95,7 +96,7 @@ pub(super) struct Flow {
 /// The state of reading one script.
 pub(super) struct Reader<'a> {
     pub(super) limits: &'a Limits,
-    deadline: Instant,
+    deadline: WorkLimit,
     /// Words made by braces and looked at in commands so far.
     pub(super) words: usize,
     pub(super) out: Parsed,
@@ -113,7 +114,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(limits: &'a Limits, deadline: Instant) -> Self {
+    pub(super) fn new(limits: &'a Limits, deadline: WorkLimit) -> Self {
         Self {
             limits,
             deadline,
@@ -155,7 +156,7 @@ impl<'a> Reader<'a> {
     /// Whether time is over; noted once.
     pub(super) fn late(&mut self, span: Span) -> bool {
         const WHY: &str = "reading the script takes too long";
-        let late = Instant::now() > self.deadline;
+        let late = self.deadline.is_over();
         if late && !self.out.undecided.iter().any(|undecided| undecided.why == WHY) {
             self.undecided(WHY, span);
         }

@@ -10,6 +10,7 @@ mod limits;
 mod proc;
 mod signal;
 mod terminal;
+mod work;
 
 pub use capture::{Captured, capture};
 pub use child::{ChildOptions, become_subreaper, ended_child, prepare_child};
@@ -20,3 +21,4 @@ pub use signal::{
     Ended, ended, ignores, open_pidfd, reap, send, send_to_group, send_to_process, stop_self, stopped,
 };
 pub use terminal::{SavedTerminal, is_terminal};
+pub use work::WorkLimit;

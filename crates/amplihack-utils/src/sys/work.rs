@@ -1,0 +1,50 @@
+//! How long a thread may work, whatever else the machine does meanwhile.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// An end for the work of the thread that made it, in the processor's time: on a busy machine the same work is done as on an
+/// idle one. Waiting does not count, so whoever may be kept waiting needs a deadline of another kind as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkLimit(Duration);
+
+impl WorkLimit {
+    /// After `time` of work from now on.
+    pub fn after(time: Duration) -> Self {
+        Self(worked() + time)
+    }
+
+    /// The same end, `time` earlier.
+    #[must_use]
+    pub fn earlier(self, time: Duration) -> Self {
+        Self(self.0.saturating_sub(time))
+    }
+
+    /// Whether it is over.
+    pub fn is_over(self) -> bool {
+        worked() > self.0
+    }
+}
+
+/// What this thread has had of the processor.
+fn worked() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or(Duration::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_is_no_work_and_working_is() {
+        let limit = WorkLimit::after(Duration::from_millis(30));
+        std::thread::sleep(Duration::from_millis(60));
+        assert!(!limit.is_over(), "a thread that sleeps does not work");
+        let mut sum = 0_u64;
+        while !limit.is_over() {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        assert!(WorkLimit::after(Duration::ZERO).earlier(Duration::from_millis(1)).is_over());
+    }
+}
