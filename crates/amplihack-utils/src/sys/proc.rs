@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
@@ -85,33 +85,45 @@ pub fn process_alive(pid: u32, start_time: u64) -> bool {
 /// Whether the environment that the process `pid` was started with holds `entry` (`NAME=VALUE`).
 ///
 /// False for processes whose environment this user may not read. A process that is just being exec'd has no environment
-/// for a moment; that moment is waited for, at most two milliseconds.
+/// for a moment; that moment is waited for, which on a busy machine is as long as the process waits for its turn.
 pub fn environ_has(pid: u32, entry: &[u8]) -> bool {
     /// More than the kernel lets through an exec.
     const LIMIT: u64 = 8 << 20;
-    for _ in 0..10 {
+    const PATIENCE: Duration = Duration::from_millis(250);
+    let begin = Instant::now();
+    while begin.elapsed() < PATIENCE {
+        let before = environ_bounds(pid);
         let mut bytes = Vec::new();
         let read = fs::File::open(format!("/proc/{pid}/environ"))
             .and_then(|file| file.take(LIMIT).read_to_end(&mut bytes));
-        if read.is_err() || !bytes.is_empty() || !is_in_exec(pid) {
+        if read.is_err() || !bytes.is_empty() {
             return bytes.split(|byte| *byte == 0).any(|one| one == entry);
         }
-        std::thread::sleep(Duration::from_micros(200));
+        // Nothing is an answer only of a program that was the same all the while: a file that was opened before an exec
+        // reads as empty after it.
+        match environ_bounds(pid) {
+            None => return false,
+            Some(bounds) if bounds != (0, 0) && before == Some(bounds) => return false,
+            Some(_) => std::thread::sleep(Duration::from_micros(200)),
+        }
     }
     false
 }
 
-/// Whether the kernel has yet to say where the environment of the living process `pid` lies.
-fn is_in_exec(pid: u32) -> bool {
+/// Where the environment of the living process `pid` lies; zeros while the kernel has yet to say it. `None` for one that has none.
+fn environ_bounds(pid: u32) -> Option<(u64, u64)> {
     const KERNEL_THREAD: u64 = 0x0020_0000;
-    let Ok(stat) = Line::read(&format!("/proc/{pid}/stat")) else { return false };
+    let stat = Line::read(&format!("/proc/{pid}/stat")).ok()?;
     let stat = stat.bytes();
-    let Some(close) = stat.iter().rposition(|byte| *byte == b')') else { return false };
+    let close = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = String::from_utf8_lossy(stat.get(close + 1..).unwrap_or_default()).into_owned();
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok());
     let dead = matches!(fields.first(), Some(&("Z" | "X" | "x")));
-    !dead && number(9).is_some_and(|flags| flags & KERNEL_THREAD == 0) && number(51) == Some(0)
+    if dead || number(9)? & KERNEL_THREAD != 0 {
+        return None;
+    }
+    Some((number(50)?, number(51)?))
 }
 
 /// A short file of `/proc` that the kernel makes at once: one read takes it whole.
@@ -157,6 +169,20 @@ mod tests {
     use super::{Proc, children, environ_has, is_main_thread, parse, process_alive, processes, start_time};
 
     const LINE: &str = "42 (a) b (c) Z 7 40 39 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 10 11 12";
+
+    #[test]
+    fn a_process_that_is_always_in_an_exec_keeps_its_environment() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("again");
+        std::fs::write(&script, "exec /bin/sh \"$0\"\n").unwrap();
+        let mut command = Command::new("/bin/sh");
+        command.arg(&script).env_clear().env("MARK", "x").stdin(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let found = (0..3000).filter(|_| environ_has(child.id(), b"MARK=x")).count();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(found, 3000);
+    }
 
     #[test]
     fn a_name_may_hold_parentheses_and_blanks() {
