@@ -99,6 +99,33 @@ impl<'a> Tmux<'a> {
         }
     }
 
+    /// Whether the session's screen shows `text` before `timeout` is over.
+    #[track_caller]
+    pub fn shows_within(&self, session: &str, text: &str, timeout: Duration) -> bool {
+        let end = Instant::now() + timeout;
+        while Instant::now() < end {
+            if self.capture(session).contains(text) {
+                return true;
+            }
+            sleep(Duration::from_millis(50));
+        }
+        false
+    }
+
+    /// Waits until the session's screen has not changed for `still`, or `timeout` is over: a program that works shows it.
+    #[track_caller]
+    pub fn wait_until_still(&self, session: &str, still: Duration, timeout: Duration) {
+        let end = Instant::now() + timeout;
+        let (mut screen, mut since) = (self.capture(session), Instant::now());
+        while since.elapsed() < still && Instant::now() < end {
+            sleep(Duration::from_millis(50));
+            let now = self.capture(session);
+            if now != screen {
+                (screen, since) = (now, Instant::now());
+            }
+        }
+    }
+
     /// Whether the session still is there.
     pub fn has_session(&self, name: &str) -> bool {
         Run::new(self.command()).args(["has-session", "-t", name]).output().code == Some(0)
