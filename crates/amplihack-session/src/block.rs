@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::error::RunError;
-use crate::outcome::{Exit, Outcome, Why};
+use amplihack_utils::sys::Exit;
+
+use crate::outcome::{Outcome, Why};
 use crate::run::run_to_end;
 use crate::spec::{Deadlines, Output, RunSpec};
 

@@ -18,9 +18,10 @@ mod spawner;
 mod spec;
 mod tree;
 
+pub use amplihack_utils::sys::Exit;
 pub use block::{ProbeOutput, probe, run_blocking};
 pub use error::RunError;
 pub use escalation::{Action, Escalation, Graces, Input as EscalationInput, Target};
-pub use outcome::{Captured, Deadline, Exit, Outcome, Process, Why};
+pub use outcome::{Captured, Deadline, Outcome, Process, Why};
 pub use run::{AgentRun, run_to_end};
 pub use spec::{Deadlines, Input, Output, RunSpec, Terminal};

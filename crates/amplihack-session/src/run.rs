@@ -6,13 +6,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use amplihack_utils::sys::{self, SavedTerminal, Signal};
+use amplihack_utils::sys::{self, Exit, SavedTerminal, Signal};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::error::RunError;
 use crate::escalation::{Action, Escalation, Graces, Input as Told, Target};
-use crate::outcome::{Exit, Outcome, Process};
+use crate::outcome::{Outcome, Process};
 use crate::pipes::{Feed, Tap};
 use crate::signals::{Listener, Notice};
 use crate::spawner;
@@ -295,7 +295,7 @@ async fn ended(child: &AsyncFd<OwnedFd>) -> io::Result<Exit> {
     loop {
         let mut ready = child.readable().await?;
         if let Some(end) = sys::ended(child.get_ref())? {
-            return Ok(end.into());
+            return Ok(end);
         }
         ready.clear_ready();
     }
