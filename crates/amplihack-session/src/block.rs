@@ -62,7 +62,7 @@ pub fn probe(command: Command, timeout: Duration) -> Result<ProbeOutput, RunErro
         ..RunSpec::new(command)
     })?;
     match outcome.why {
-        Why::Ended | Why::Interrupted(_) => {
+        Why::Ended | Why::Lingered | Why::Interrupted(_) => {
             Ok(ProbeOutput { exit: outcome.exit, stdout: outcome.stdout.bytes, stderr: outcome.stderr.bytes })
         }
         Why::Deadline(_) => Err(RunError::TimedOut { program, after: timeout }),

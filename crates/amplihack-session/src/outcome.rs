@@ -25,6 +25,8 @@ pub enum Why {
     Interrupted(Signal),
     /// A deadline passed, and the run was ended.
     Deadline(Deadline),
+    /// The child said that it was done, did not end, and was ended.
+    Lingered,
 }
 
 /// A process as named to a person.
@@ -84,7 +86,7 @@ impl Outcome {
     /// After a deadline 5. Otherwise the child's own.
     pub fn code(&self) -> i32 {
         match self.why {
-            Why::Ended => self.exit.code(),
+            Why::Ended | Why::Lingered => self.exit.code(),
             Why::Interrupted(signal) => 128 + signal.as_raw(),
             Why::Deadline(_) => i32::from(ExitKind::Budget.code()),
         }

@@ -17,6 +17,11 @@ pub trait Decode: Send {
     /// Reads one line, without its newline, and adds what it says to `out`.
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>);
 
+    /// Whether the agent has said that it is done, so that only its process's end is to come.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// What the run came to, in the agent's own record, if it made one.
     fn said(&mut self) -> Option<End>;
 
