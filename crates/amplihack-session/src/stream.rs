@@ -26,12 +26,14 @@ pub struct Reading {
     pub journal: Option<Journal>,
     /// Whether each line's own bytes go with its first event.
     pub raw: bool,
+    /// Has the last word on how the run ended. Default: changes nothing.
+    pub judge: Box<dyn FnOnce(&mut End) + Send>,
 }
 
 impl Reading {
     /// Reading with `decoder`, without a journal and without the lines themselves.
     pub fn new(decoder: Box<dyn Decode>) -> Self {
-        Self { decoder, journal: None, raw: false }
+        Self { decoder, journal: None, raw: false, judge: Box::new(|_| {}) }
     }
 }
 
@@ -144,6 +146,7 @@ struct Events {
     framer: Framer,
     journal: Option<Journal>,
     raw: bool,
+    judge: Option<Box<dyn FnOnce(&mut End) + Send>>,
     ledger: Ledger,
     seq: u64,
     /// Not in the journal yet.
@@ -159,6 +162,7 @@ impl Events {
             framer: Framer::default(),
             journal: reading.journal,
             raw: reading.raw,
+            judge: Some(reading.judge),
             ledger: Ledger::default(),
             seq: 0,
             fresh: Vec::new(),
@@ -209,7 +213,10 @@ impl Events {
         self.take(&outcome.stdout.bytes);
         let mut framer = std::mem::take(&mut self.framer);
         framer.finish(|frame| self.frame(frame));
-        let end = ending(self.decoder.as_mut(), outcome);
+        let mut end = ending(self.decoder.as_mut(), outcome);
+        if let Some(judge) = self.judge.take() {
+            judge(&mut end);
+        }
         self.put(AgentEvent::End(end.clone()), None);
         self.end = Some(end);
     }
