@@ -40,5 +40,6 @@ mod real_terminal;
 mod real_walls;
 mod routing;
 mod scene;
+mod sessions;
 mod world;
 mod xpia_defend;
