@@ -39,7 +39,7 @@ pub fn judge(call: &Call, judge: &dyn Judge) -> Verdict {
             .map(|path| judge.judge(&Event::Read { path, cwd: &call.cwd }))
             .fold(Verdict::none(), Verdict::join),
         Kind::Fetch => match &call.url {
-            Some(url) => judge.judge(&Event::Fetch { url }),
+            Some(url) => judge.judge(&Event::Fetch { url, cwd: &call.cwd }),
             None => judge.judge(&Event::Other { tool }),
         },
         Kind::Agent | Kind::Mcp | Kind::Other | Kind::Unknown => judge.judge(&Event::Other { tool }),

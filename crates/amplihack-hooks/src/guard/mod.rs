@@ -92,7 +92,10 @@ impl Guard {
 /// The directory that decides which repository's policy holds.
 fn directory<'e>(event: &Event<'e>) -> &'e Path {
     match *event {
-        Event::Shell { cwd, .. } | Event::Write { cwd, .. } | Event::Read { cwd, .. } => cwd,
+        Event::Shell { cwd, .. }
+        | Event::Write { cwd, .. }
+        | Event::Read { cwd, .. }
+        | Event::Fetch { cwd, .. } => cwd,
         _ => Path::new("/"),
     }
 }
@@ -124,4 +127,27 @@ impl Judge for Guard {
 
 fn no_policy(why: &str) -> String {
     format!("the policy cannot be loaded, so nothing is let through: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repositorys_rules_on_hosts_reach_its_fetches() {
+        let dir = tempfile::tempdir().unwrap();
+        let repository = dir.path().join("r");
+        std::fs::create_dir_all(repository.join(".git")).unwrap();
+        std::fs::create_dir_all(repository.join(".amplihack")).unwrap();
+        let rule = "[[rule]]\nhosts = ['bad.example']\ndecision = 'deny'\n";
+        std::fs::write(repository.join(".amplihack/policy.toml"), rule).unwrap();
+        let env = Env::empty().with("HOME", dir.path());
+        let input =
+            serde_json::json!({"tool_name": "WebFetch", "tool_input": {"url": "https://bad.example/x"}});
+        for (cwd, expected) in [(&*repository, Decision::Deny), (dir.path(), Decision::None)] {
+            let payload = serde_json::to_vec(&input).unwrap();
+            let call = crate::dialect::read(&payload, crate::HookEvent::PreToolUse, None, cwd).unwrap();
+            assert_eq!(crate::events::judge(&call, &Guard::new(&env, None)).decision, expected);
+        }
+    }
 }
