@@ -4,6 +4,7 @@ use amplihack_policy::audit::EventType;
 use amplihack_policy::{Event, Verdict};
 
 use crate::dialect::{self, Call, Kind, Reply};
+use crate::once::Asker;
 use crate::plane::{Judge, Plane};
 
 pub(super) fn answer(call: &Call, headless: bool, plane: &Plane<'_>) -> Reply {
@@ -22,26 +23,28 @@ fn attended(plane: &Plane<'_>) -> bool {
 /// What the policy says of a call: of several files the strictest.
 pub fn judge(call: &Call, judge: &dyn Judge) -> Verdict {
     let tool = call.tool.as_deref().unwrap_or_default();
+    let asker = Asker::new(call.session.as_deref(), call.call_id.as_deref());
+    let asked = |event: &Event<'_>| judge.judge_for(event, asker.as_ref());
     match call.kind {
         Kind::Shell => match &call.command {
-            Some(command) => judge.judge(&Event::Shell { script: command.as_bytes(), cwd: &call.cwd }),
+            Some(command) => asked(&Event::Shell { script: command.as_bytes(), cwd: &call.cwd }),
             // Without a command nothing runs.
             None => Verdict::none(),
         },
         Kind::Write | Kind::Edit => call
             .paths
             .iter()
-            .map(|path| judge.judge(&Event::Write { path, cwd: &call.cwd }))
+            .map(|path| asked(&Event::Write { path, cwd: &call.cwd }))
             .fold(Verdict::none(), Verdict::join),
         Kind::Read => call
             .paths
             .iter()
-            .map(|path| judge.judge(&Event::Read { path, cwd: &call.cwd }))
+            .map(|path| asked(&Event::Read { path, cwd: &call.cwd }))
             .fold(Verdict::none(), Verdict::join),
         Kind::Fetch => match &call.url {
-            Some(url) => judge.judge(&Event::Fetch { url, cwd: &call.cwd }),
-            None => judge.judge(&Event::Other { tool }),
+            Some(url) => asked(&Event::Fetch { url, cwd: &call.cwd }),
+            None => asked(&Event::Other { tool }),
         },
-        Kind::Agent | Kind::Mcp | Kind::Other | Kind::Unknown => judge.judge(&Event::Other { tool }),
+        Kind::Agent | Kind::Mcp | Kind::Other | Kind::Unknown => asked(&Event::Other { tool }),
     }
 }

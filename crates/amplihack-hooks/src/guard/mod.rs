@@ -61,7 +61,12 @@ impl Guard {
     }
 
     /// A call that was stopped may have been granted once; else it is offered to be.
-    fn with_a_persons_yes(&self, event: &Event<'_>, verdict: Verdict) -> Verdict {
+    fn with_a_persons_yes(
+        &self,
+        event: &Event<'_>,
+        asker: Option<&once::Asker>,
+        verdict: Verdict,
+    ) -> Verdict {
         let (Event::Shell { script, cwd }, Some(home)) = (event, self.machine.env().amplihack_home()) else {
             return verdict;
         };
@@ -69,7 +74,7 @@ impl Guard {
         if verdict.decision < Decision::Ask {
             return verdict;
         }
-        if once::take(&home, script, cwd, now) {
+        if once::take(&home, script, cwd, asker, now) {
             return Verdict {
                 rule: Some(GRANTED),
                 reason: "granted once by a person".to_owned(),
@@ -102,9 +107,13 @@ fn directory<'e>(event: &Event<'e>) -> &'e Path {
 
 impl Judge for Guard {
     fn judge(&self, event: &Event<'_>) -> Verdict {
+        self.judge_for(event, None)
+    }
+
+    fn judge_for(&self, event: &Event<'_>, asker: Option<&once::Asker>) -> Verdict {
         match self.policy(directory(event)) {
             Ok(policy) => {
-                self.with_a_persons_yes(event, policy.judge(event, &self.machine, &Limits::default()))
+                self.with_a_persons_yes(event, asker, policy.judge(event, &self.machine, &Limits::default()))
             }
             // Text that was only read is never held back.
             Err(_) if matches!(event, Event::Content { .. }) => Verdict::none(),
