@@ -80,7 +80,7 @@ impl Finder<'_, '_> {
     }
 
     fn text(&mut self, kind: Kind, text: &str) -> &mut Change {
-        let arg = Arg::of(text);
+        let arg = Arg::of(&super::marks::path(text));
         let span = self.call.span();
         let change = self.add(kind, &arg);
         change.span = span;
@@ -100,7 +100,8 @@ impl Finder<'_, '_> {
         let call = self.call;
         match call.program.as_str() {
             "rm" | "unlink" | "rmdir" | "shred" | "trash" | "trash-put" | "srm" | "rimraf" => self.remove(),
-            "find" | "fd" | "fdfind" => self.find(),
+            "find" => self.find(),
+            "fd" | "fdfind" => self.fd(),
             "mv" => self.r#move(),
             "cp" | "install" | "ln" => self.copy(),
             "tee" | "sponge" | "touch" | "truncate" | "ed" | "ex" => {
@@ -135,6 +136,24 @@ impl Finder<'_, '_> {
             "patch" => call.operands().take(1).for_each(|arg| {
                 self.add(Kind::Write, arg);
             }),
+            "sort" => {
+                let out = Options::read(&call.args, "oktST", &["output"]);
+                let out = out.value('o', "output").map(str::to_owned);
+                out.iter().for_each(|out| {
+                    self.text(Kind::Write, out);
+                });
+            }
+            "awk" | "gawk" | "mawk" | "nawk" => self.awk(),
+            "zip" => self.zip(),
+            "docker" | "podman" if call.arg(0) == Some("cp") => {
+                let to = call.operands().last().filter(|to| !to.text().contains(':'));
+                to.into_iter().for_each(|to| {
+                    self.add(Kind::Write, to);
+                });
+            }
+            "Remove-Item" | "ri" | "del" | "rd" => call.operands().for_each(|arg| {
+                self.add(Kind::Remove, arg).recursive = true;
+            }),
             _ => {}
         }
         self.code();
@@ -144,7 +163,7 @@ impl Finder<'_, '_> {
         let call = self.call;
         let options = Options::read(
             &call.args,
-            if call.is(&["shred"]) { "nsu" } else { "" },
+            if call.is(&["shred"]) { "ns" } else { "" },
             &["iterations", "size", "random-source", "interactive"],
         );
         let recursive = options.has('r')
@@ -200,6 +219,29 @@ impl Finder<'_, '_> {
         }
     }
 
+    /// `fd PATTERN ROOT… -x rm`
+    fn fd(&mut self) {
+        let call = self.call;
+        let at =
+            call.args.iter().position(|arg| matches!(arg.text(), "-x" | "-X" | "--exec" | "--exec-batch"));
+        let Some(at) = at else { return };
+        let program = call.args.get(at + 1).map_or("", |arg| super::call::base(arg.text()));
+        if !matches!(program, "rm" | "shred" | "unlink" | "rmdir" | "mv" | "truncate") {
+            return;
+        }
+        let options =
+            Options::read(&call.args[..at], "etdEcSo", &["extension", "type", "max-depth", "exclude"]);
+        let everything =
+            options.operands.first().is_none_or(|pattern| matches!(pattern.text(), "." | "" | ".*"));
+        let narrowed = !everything || options.has('e') || options.has_long("extension");
+        let here = Arg::of(".");
+        let roots: Vec<&Arg> = options.operands.iter().skip(1).copied().collect();
+        for root in if roots.is_empty() { vec![&here] } else { roots } {
+            let change = self.add(Kind::Remove, root);
+            (change.recursive, change.narrowed) = (true, narrowed);
+        }
+    }
+
     fn r#move(&mut self) {
         let call = self.call;
         let options = Options::read(&call.args, "tS", &["target-directory", "suffix"]);
@@ -225,7 +267,7 @@ impl Finder<'_, '_> {
     /// A destination may be the file itself or the directory for it.
     fn destination(&mut self, into: Option<&str>, to: Option<&Arg>, sources: &[&Arg]) {
         let to = match (into, to) {
-            (Some(into), _) => Arg::of(into),
+            (Some(into), _) => Arg::of(&super::marks::path(into)),
             (None, Some(to)) => to.clone(),
             (None, None) => return,
         };
@@ -313,6 +355,27 @@ impl Finder<'_, '_> {
         if options.has_long("remove-files") {
             for arg in &options.operands {
                 self.add(Kind::Move, arg).recursive = true;
+            }
+        }
+    }
+
+    /// `print > "FILE"`
+    fn awk(&mut self) {
+        for arg in self.call.operands().take(1) {
+            if arg.text().contains('>') {
+                for text in code::literals(arg.text()).iter().filter(|text| text.contains('/')) {
+                    self.text(Kind::Write, text);
+                }
+            }
+        }
+    }
+
+    /// `zip -m` moves what it packs.
+    fn zip(&mut self) {
+        let options = Options::read(&self.call.args, "bitxnPs", &["exclude", "include", "temp-path"]);
+        if options.has('m') || options.has_long("move") {
+            for arg in options.operands.iter().skip(1) {
+                self.add(Kind::Move, arg).recursive = options.has('r');
             }
         }
     }

@@ -16,7 +16,9 @@ pub(crate) fn code(script: &Script<'_>, call: &Call<'_>) -> Option<String> {
             code.extend(rest.next().map(super::call::Arg::text));
         } else if let Some(value) = text.strip_prefix("--eval=") {
             code.push_str(value);
-        } else if let Some(cluster) = text.strip_prefix('-').filter(|cluster| !cluster.starts_with('-')) {
+        } else if let Some(cluster) =
+            text.strip_prefix('-').filter(|cluster| !cluster.is_empty() && !cluster.starts_with('-'))
+        {
             // `-ne` and `-we` as well as `-e`; behind the letter the code may follow at once.
             if let Some(at) = cluster.find(|ch| flags.contains(ch)) {
                 match &cluster[at + 1..] {
@@ -98,7 +100,8 @@ pub(crate) fn literals(code: &str) -> Vec<String> {
 }
 
 /// Functions that take a file or directory away.
-const REMOVERS: [(&str, Kind); 16] = [
+const REMOVERS: [(&str, Kind); 17] = [
+    ("removeSync", Kind::Remove),
     ("rmtree", Kind::Remove),
     ("rmdir", Kind::Remove),
     ("removedirs", Kind::Remove),
@@ -134,7 +137,12 @@ pub(crate) fn removals(code: &str) -> Vec<(Kind, Vec<String>)> {
             places.extend(home.then(|| "~".to_owned()));
             // `Path("x").rmdir()`: the place stands in front.
             if arguments.trim().is_empty() {
-                places.extend(literals(code.get(..start).unwrap_or_default()).pop());
+                let before = code.get(..start).unwrap_or_default();
+                places.extend(literals(before).pop());
+                // `[p.unlink() for p in Path.home().rglob("*")]`: it stands in the same statement.
+                let from = before.rfind([';', '\n']).map_or(0, |at| at + 1);
+                let statement = code[from..].split([';', '\n']).next().unwrap_or_default();
+                places.extend(statement.contains(".home()").then(|| "~".to_owned()));
             }
             found.push((kind, places));
         }
@@ -234,6 +242,8 @@ mod tests {
             ("rmdir '/b/p';", "/b/p"),
             ("require('fs').rmSync('/b', {recursive: true})", "/b"),
             ("os.rename('/b', '/c')", "/b"),
+            ("Deno.removeSync('/b', {recursive: true})", "/b"),
+            ("[p.unlink() for p in Path.home().rglob(s)]", "~"),
         ] {
             let places: Vec<String> = removals(code).into_iter().flat_map(|(_, places)| places).collect();
             assert_eq!(places.first().map(String::as_str), Some(expected), "{code}");

@@ -33,6 +33,21 @@ pub(super) static RULES: &[Rule] = &[
             sh("X=/; rm -rf $X"),
             sh("rm -rf /$X"),
             sh("sh -c 'rm -rf /usr'"),
+            sh("echo ~ | xargs -I{} rm -rf {}"),
+            sh("f() { rm -rf \"$1\"; }; f /"),
+            sh("echo 'rm -rf ~' > x.sh; chmod +x x.sh; ./x.sh"),
+            sh("cat > x.sh <<'E'\nrm -rf ~\nE\nbash x.sh"),
+            sh("vim -c '!rm -rf ~' -c q"),
+            sh("sed '1e rm -rf ~' file"),
+            sh("make -f - <<'E'\nall:\n\trm -rf ~\nE"),
+            sh("ssh host bash <<'E'\nrm -rf /\nE"),
+            sh("git config alias.x '!rm -rf ~'"),
+            sh("git clone 'ext::sh -c \"rm -rf ~\"'"),
+            sh("tmux new -d 'rm -rf ~'"),
+            sh("npx rimraf ~"),
+            sh("fd . / -x rm -rf"),
+            sh("python3 - <<'E'\nimport shutil, os\nshutil.rmtree(os.environ['HOME'])\nE"),
+            sh("awk 'BEGIN{system(\"rm -rf \" ENVIRON[\"HOME\"])}'"),
         ],
         not_matches: &[
             sh("rm -rf target node_modules"),
@@ -43,6 +58,14 @@ pub(super) static RULES: &[Rule] = &[
             sh("rm -rf ~/proj/target"),
             sh("rm -rf \"$BUILD_DIR\""),
             sh("grep -rn 'rm -rf /' docs"),
+            sh("f() { rm -rf \"$1\"; }; f build"),
+            sh("echo 'rm -rf build' > x.sh; sh x.sh"),
+            sh("sed 's/rm -rf ~/x/g' README.md"),
+            sh("vim -c 'w! x' -c 'q!'"),
+            sh("git config alias.st status"),
+            sh("tmux send-keys -t dev 'npm start' Enter"),
+            sh("npx rimraf dist"),
+            sh("fd -e pyc . -x rm"),
         ],
         check: system_files,
     },
@@ -60,6 +83,8 @@ pub(super) static RULES: &[Rule] = &[
             sh("shred -n 1 /dev/vda"),
             sh("cat x | tee /dev/sda"),
             sh("sgdisk --zap-all /dev/sda"),
+            sh("zfs destroy -r tank"),
+            sh("lvremove -f vg/data"),
             write("/dev/sda"),
         ],
         not_matches: &[
@@ -67,6 +92,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("mkfs.ext4 disk.img"),
             sh("ls 2> /dev/null"),
             sh("fdisk -l /dev/sda"),
+            sh("zfs list"),
             sh("echo x > /dev/stderr"),
             sh("dd if=/dev/sda of=/dev/null count=1"),
         ],
@@ -126,8 +152,9 @@ pub(super) static RULES: &[Rule] = &[
         id: RuleId::new("destruction/machine"),
         pack: Pack::Destruction,
         harm: "the machine, its first process or every process of the user is stopped",
-        decision: Decision::Ask,
+        decision: Decision::Deny,
         matches: &[
+            sh("echo b > /proc/sysrq-trigger"),
             sh("kill -9 1"),
             sh("kill -9 -1"),
             sh("kill -- -1"),
@@ -178,6 +205,8 @@ pub(super) static RULES: &[Rule] = &[
             sh("gh repo delete o/r --yes"),
             sh("az group delete -n g"),
             sh("docker system prune -a --volumes"),
+            sh("docker rm -f $(docker ps -aq)"),
+            sh("gh api -X DELETE repos/o/r"),
         ],
         not_matches: &[
             sh("terraform plan"),
@@ -185,6 +214,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("kubectl delete pod x"),
             sh("aws s3 ls"),
             sh("docker rm x"),
+            sh("gh api repos/o/r"),
             sh("gh repo view"),
         ],
         check: remote_resources,
@@ -303,6 +333,9 @@ fn device(ctx: &Ctx<'_>) -> Option<Hit> {
         "--version",
         "--help",
     ]);
+    if drops_volume(call) {
+        return ctx.deny("would delete a volume with every file on it; a person has to do that");
+    }
     if !formats || reads {
         return None;
     }
@@ -316,6 +349,16 @@ fn device(ctx: &Ctx<'_>) -> Option<Hit> {
         arg.text().replace(UNKNOWN, "a device that is only known at run time")
     ))
     .map(|hit| hit.at(arg.span))
+}
+
+/// Volumes that are named without `/dev`.
+fn drops_volume(call: &Call<'_>) -> bool {
+    match call.program.as_str() {
+        "lvremove" | "vgremove" | "pvremove" => !call.has(&["-t", "--test", "--help"]),
+        "zfs" | "zpool" => call.arg(0) == Some("destroy") && !call.has(&["-n", "-nv", "-nvr"]),
+        "btrfs" => call.arg(0) == Some("subvolume") && call.has(&["delete"]),
+        _ => false,
+    }
 }
 
 fn system_mode(ctx: &Ctx<'_>) -> Option<Hit> {
@@ -412,6 +455,9 @@ fn behind_a_variable(raw: &str) -> bool {
 
 fn machine(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
+    if call.redirects.iter().any(|(_, arg)| arg.text() == "/proc/sysrq-trigger") {
+        return ctx.deny("would tell the kernel to stop or to kill; name the process by its id");
+    }
     let stops = match call.program.as_str() {
         "kill" => {
             let mut rest = call.args.iter().map(super::Arg::text).peekable();
@@ -527,9 +573,25 @@ fn remote_resources(ctx: &Ctx<'_>) -> Option<Hit> {
                     .any(|arg| arg.text().starts_with("delete-") || arg.text() == "terminate-instances")
         }
         "gcloud" | "az" => call.has(&["delete", "purge"]),
-        "gh" => has(&["repo", "delete"]) || has(&["release", "delete"]),
+        "gh" => {
+            has(&["repo", "delete"])
+                || has(&["release", "delete"])
+                || call.has(&["api"])
+                    && Options::read(&call.args, "XHfFq", &["method"])
+                        .value('X', "method")
+                        .is_some_and(|method| method.eq_ignore_ascii_case("DELETE"))
+        }
         "docker" | "podman" => {
-            has(&["system", "prune"]) && call.has(&["--volumes", "-af", "-a"]) || has(&["volume", "prune"])
+            has(&["system", "prune"]) && call.has(&["--volumes", "-af", "-a"])
+                || has(&["volume", "prune"])
+                || call.has(&["rm"])
+                    && call.args.iter().any(|arg| {
+                        ctx.script.inside(arg).any(|inner| {
+                            inner.is(&["docker", "podman"])
+                                && inner.has(&["ls", "ps", "-aq", "-qa"])
+                                && !inner.args.iter().any(|arg| arg.text().contains("filter"))
+                        })
+                    })
         }
         "npm" | "cargo" | "pnpm" => call.has(&["unpublish", "yank"]),
         _ => false,

@@ -71,6 +71,8 @@ pub(super) static RULES: &[Rule] = &[
             sh("export XPIA_ENABLED=0"),
             sh("env XPIA_BLOCK_HIGH_RISK=false x"),
             sh("claude --settings '{\"disableAllHooks\": true}'"),
+            sh("codex -c features.hooks=false exec x"),
+            sh("amplihack claude --no-hooks -p x"),
         ],
         not_matches: &[
             sh("AMPLIHACK_POLICY=strict claude"),
@@ -89,6 +91,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("pkill -f amplihack-hooks"),
             sh("killall amplihack"),
             sh("kill $(pgrep amplihack)"),
+            sh("kill -9 $PPID"),
             sh("setenforce 0"),
             sh("ufw disable"),
         ],
@@ -178,7 +181,14 @@ fn variables(ctx: &Ctx<'_>) -> Option<Hit> {
             ))
             .map(|hit| hit.at(value.span));
     }
-    let agent = call.is(&AGENTS) && call.args.iter().any(|arg| arg.text().contains("disableAllHooks"));
+    let agent = call.is(&AGENTS)
+        && call.args.iter().any(|arg| {
+            let text: String = arg.text().chars().filter(|ch| !ch.is_whitespace()).collect();
+            text.contains("disableAllHooks")
+                || text.contains("features.hooks=false")
+                || text == "--no-hooks"
+                || text == "--disable=hooks"
+        });
     agent.then(|| ctx.deny("would start an agent whose hooks are switched off"))?
 }
 
@@ -187,6 +197,9 @@ fn killed(ctx: &Ctx<'_>) -> Option<Hit> {
     let hit = || ctx.deny("would end a guard of this machine; leave it running");
     match call.program.as_str() {
         "pkill" | "killall" => call.args.iter().any(|arg| names_guard(arg.text())).then(hit)?,
+        "kill" if call.command.words.iter().any(is_parent) => {
+            ctx.deny("would end the process that this session belongs to; leave it running")
+        }
         "kill" => call
             .args
             .iter()
@@ -211,6 +224,11 @@ fn killed(ctx: &Ctx<'_>) -> Option<Hit> {
             .filter(|code| code::says(code, "kill") && code.contains("amplihack"))
             .and_then(|_| hit()),
     }
+}
+
+/// `$PPID`: the agent, or what stands between it and this script.
+fn is_parent(word: &crate::shell::Word) -> bool {
+    word.pieces.iter().any(|piece| matches!(piece, crate::shell::Piece::Variable(name) if name == "PPID"))
 }
 
 fn names_guard(text: &str) -> bool {

@@ -75,7 +75,7 @@ fn is_input(text: &str) -> bool {
 /// Files that a command saves a download in.
 pub(crate) fn saved(script: &Script<'_>, call: &Call<'_>) -> Vec<Target> {
     let mut found = Vec::new();
-    let mut add = |text: &str| found.push(script.target_in(text, call.dir.as_deref()));
+    let mut add = |text: &str| found.push(script.target_in(&super::marks::path(text), call.dir.as_deref()));
     let by_url = |arg: &&&Arg| arg.text().contains("://") || arg.text().contains('.');
     match call.program.as_str() {
         "curl" => {
@@ -244,8 +244,9 @@ pub(crate) fn sends(script: &Script<'_>, call: &Call<'_>) -> Option<&'static str
         "nc" | "ncat" | "netcat" | "socat" | "telnet" | "ftp" | "tftp" | "lftp" | "sendmail" | "mail"
         | "mutt" | "msmtp" | "http" | "https" | "xh" | "croc" | "wormhole" | "websocat" => !help,
         "ssh" => true,
-        "scp" | "rsync" | "sftp" => call.operands().any(remote),
-        "rclone" | "gsutil" | "s3cmd" | "mc" | "az" => {
+        "scp" | "rsync" => call.operands().any(remote),
+        "sftp" => !help,
+        "rclone" | "gsutil" | "s3cmd" | "mc" | "az" | "gcloud" => {
             call.has(&["copy", "cp", "sync", "put", "move", "mv", "upload"])
         }
         "aws" => call.has(&["s3", "s3api"]),

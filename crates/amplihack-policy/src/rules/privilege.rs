@@ -151,8 +151,21 @@ pub(super) static RULES: &[Rule] = &[
         pack: Pack::Privilege,
         harm: "programs are taken from a directory that anybody can write to",
         decision: Decision::Ask,
-        matches: &[sh("export PATH=$PATH:/tmp/bin"), sh("PATH=/dev/shm:$PATH ls"), sh("PATH=.:$PATH make")],
-        not_matches: &[sh("export PATH=$HOME/.cargo/bin:$PATH"), sh("PATH=\"$PWD/bin:$PATH\" make")],
+        matches: &[
+            sh("export PATH=$PATH:/tmp/bin"),
+            sh("PATH=/dev/shm:$PATH ls"),
+            sh("PATH=.:$PATH make"),
+            sh("NODE_OPTIONS='--require /tmp/x.js' node y"),
+            sh("GIT_SSH=/tmp/x git fetch"),
+            sh("LD_LIBRARY_PATH=/tmp/x ls"),
+        ],
+        not_matches: &[
+            sh("export PATH=$HOME/.cargo/bin:$PATH"),
+            sh("PATH=\"$PWD/bin:$PATH\" make"),
+            sh("NODE_OPTIONS=--max-old-space-size=4096 npm run build"),
+            sh("PYTHONPATH=. pytest"),
+            sh("ENV=production npm start"),
+        ],
         check: search_path,
     },
 ];
@@ -199,6 +212,7 @@ fn accounts(ctx: &Ctx<'_>) -> Option<Hit> {
     let privileged =
         || call.args.iter().any(|arg| arg.text().split([',', '=']).any(|name| GROUPS.contains(&name)));
     let changes = match call.program.as_str() {
+        "useradd" if call.has(&["-o", "--non-unique", "-ou"]) => true,
         "usermod" | "gpasswd" | "adduser" | "addgroup" | "useradd" | "groupmems" => privileged(),
         "chpasswd" | "vipw" | "vigr" => true,
         "visudo" => !call.has(&["-c", "--check"]),
@@ -330,14 +344,47 @@ fn loader(ctx: &Ctx<'_>) -> Option<Hit> {
     None
 }
 
+/// Variables by which programs find other programs, libraries and code.
+const PATHS: [&str; 20] = [
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "PYTHONHOME",
+    "NODE_PATH",
+    "NODE_OPTIONS",
+    "PERL5LIB",
+    "PERL5OPT",
+    "RUBYLIB",
+    "RUBYOPT",
+    "GIT_EXEC_PATH",
+    "GIT_SSH",
+    "GIT_ASKPASS",
+    "GIT_TEMPLATE_DIR",
+    "RUSTC_WRAPPER",
+    "RUSTC",
+    "ENV",
+    "GCONV_PATH",
+];
+
 fn search_path(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
-    let (_, value) = call.sets().find(|(name, _)| *name == "PATH")?;
-    let open = |dir: &str| {
-        matches!(dir, "." | "/tmp" | "/var/tmp" | "/dev/shm")
-            || ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|prefix| dir.starts_with(prefix))
+    // What lies below the session's own directory or home is the user's, wherever that is.
+    let own = |dir: &str| {
+        let inside = |own: &std::path::Path| std::path::Path::new(dir).starts_with(own);
+        !dir.contains("..") && (inside(ctx.script.cwd) || ctx.script.home.as_deref().is_some_and(inside))
     };
-    value.text().split(':').any(open).then(|| {
+    let open = |dir: &str| {
+        let shared = matches!(dir, "/tmp" | "/var/tmp" | "/dev/shm")
+            || ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|prefix| dir.starts_with(prefix));
+        shared && !own(dir)
+    };
+    let found = call.sets().any(|(name, value)| {
+        PATHS.contains(&name)
+            && value.text().split([':', ' ', '=']).any(|dir| open(dir) || name == "PATH" && dir == ".")
+    });
+    found.then(|| {
         ctx.ask(
             "would take programs from a directory that anybody can write to; name the program by its path",
         )

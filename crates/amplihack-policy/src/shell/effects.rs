@@ -70,6 +70,10 @@ impl Reader<'_> {
                 }
             }
             _ => {
+                if self.functions.contains_key(program) && arguments.len() < 64 {
+                    // The function's body sees them as `$1`, `$2`, …
+                    self.positional(&command.words);
+                }
                 for cd in self.functions.get(program).cloned().unwrap_or_default() {
                     self.cd(cd, shell);
                 }

@@ -102,12 +102,20 @@ pub(super) fn started(code: &str, backticks: bool, pipes: bool) -> Vec<Started> 
 /// The plain texts from `from` to the end of the call.
 fn arguments(code: &str, from: usize, found: &mut Vec<Started>, name: &str) {
     let src = code.as_bytes();
-    let (mut at, mut depth, mut texts, mut list) = (from, 0_i32, Vec::new(), None);
+    let (mut at, mut depth, mut texts, mut list, mut joins) = (from, 0_i32, Vec::new(), None, false);
     while at < src.len() && depth >= 0 && texts.len() < 64 {
         match src[at] {
             quote @ (b'"' | b'\'' | b'`') => {
                 let (text, end) = literal(code, at, quote);
-                texts.push(text);
+                // A look-up in the environment is that variable.
+                let lookup = ["ENVIRON[", "environ[", "getenv(", "ENV[", "environ.get("];
+                let named = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                if named && lookup.iter().any(|name| code[..at].trim_end().ends_with(name)) {
+                    texts.push(format!("${{{text}}}"));
+                    joins = true;
+                } else {
+                    texts.push(text);
+                }
                 at = end;
                 continue;
             }
@@ -124,6 +132,9 @@ fn arguments(code: &str, from: usize, found: &mut Vec<Started>, name: &str) {
     }
     if texts.is_empty() {
         return;
+    }
+    if texts.len() > 1 && (joins || list.is_none() && texts[0].ends_with([' ', '/'])) {
+        found.push(Started::Script(texts.concat()));
     }
     // `execvp(file, [name, …])`: the list's first is only a name.
     if name.starts_with("exec")

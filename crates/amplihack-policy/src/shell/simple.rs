@@ -67,12 +67,26 @@ pub(super) fn put_outputs(parts: &mut [Part], flows: &[Flow]) {
         if source.starts_with(['<', '>']) {
             continue;
         }
-        if let Some(text) =
+        if let Some(name) = said_directory(source) {
+            *part = Part::Variable { name: name.to_owned(), quoted: *quoted };
+        } else if let Some(text) =
             flows.get(*number).and_then(|flow| flow.output.as_deref()).filter(|text| !text.is_empty())
         {
             *part = Part::Text { text: text.trim_end_matches('\n').to_owned(), quoted: *quoted };
         }
     }
+}
+
+/// The variable that holds what a substitution prints: the directory.
+fn said_directory(source: &str) -> Option<&'static str> {
+    let inner = source.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
+    let inner = inner.or_else(|| source.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')))?;
+    // The repository's root is the directory or holds it.
+    matches!(
+        inner.trim(),
+        "pwd" | "pwd -P" | "pwd -L" | "command pwd" | "/bin/pwd" | "git rev-parse --show-toplevel"
+    )
+    .then_some("PWD")
 }
 
 impl Reader<'_> {
@@ -385,7 +399,9 @@ impl Reader<'_> {
         if program == "tee" {
             flow.output.clone_from(&shell.input);
         }
-        for start in self.forwarded(&program, command).into_iter().chain(unwrap(
+        self.note_written(command, flow.output.as_deref());
+        let written = self.runs_written(&program, command);
+        for start in self.forwarded(&program, command).into_iter().chain(written).chain(unwrap(
             &program,
             &command.words,
             shell.input.as_deref(),

@@ -1,5 +1,6 @@
 //! Commands that only start another one: what they start.
 
+use super::launchers::launched;
 use super::model::{Piece, Word};
 use super::oneliner::{Started, started};
 use super::wrappers::{self, OTHERS};
@@ -85,20 +86,22 @@ pub(super) fn unwrap(program: &str, words: &[Word], input: Option<&str>) -> Vec<
         "xargs" => xargs(arguments, input),
         "find" | "fd" | "fdfind" => find(arguments),
         "parallel" => parallel(arguments),
-        "flock" | "su" | "runuser" | "script" | "ssh" | "watch" => wrappers::scripted(program, arguments),
+        "ssh" => wrappers::ssh(arguments, input),
+        "flock" | "su" | "runuser" | "script" | "watch" => wrappers::scripted(program, arguments),
         "at" | "batch" => input
             .map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() })
             .into_iter()
             .collect(),
-        "docker" | "podman" | "kubectl" | "nerdctl" | "git" | "uv" | "poetry" | "pipenv" | "pdm"
-        | "hatch" | "bundle" | "pnpm" => wrappers::sub_command(program, arguments),
+        "docker" | "docker-compose" | "podman" | "kubectl" | "nerdctl" | "git" | "uv" | "poetry"
+        | "pipenv" | "pdm" | "hatch" | "bundle" | "pnpm" => wrappers::sub_command(program, arguments),
         "busybox" | "toybox" => plain(arguments),
         "tar" | "rsync" | "scp" | "sftp" => {
             arguments.iter().enumerate().filter_map(|(at, word)| option(arguments, at, word)).collect()
         }
         _ if program.starts_with("ld-linux") || program.starts_with("ld-musl") => plain(arguments),
         _ => {
-            interpreter(program, arguments, input).or_else(|| listed(program, arguments)).unwrap_or_default()
+            let known = interpreter(program, arguments, input).or_else(|| listed(program, arguments));
+            known.unwrap_or_else(|| launched(program, arguments, input))
         }
     }
 }
@@ -343,7 +346,7 @@ fn xargs(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
     let unknown = Word { pieces: vec![Piece::Dynamic("$(xargs)".to_owned())], span };
     match (mark, input) {
         (None, Some(input)) => {
-            words.extend(input.split_whitespace().take(256).map(|text| Word::plain(text, span)));
+            words.extend(input.split_whitespace().take(256).map(|text| active(text, span)));
         }
         (None, None) => words.push(unknown),
         (Some(mark), input) => {
@@ -351,7 +354,7 @@ fn xargs(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
             for word in &mut words {
                 match (word.literal(), value) {
                     (Some(text), Some(value)) if text.contains(&mark) => {
-                        *word = Word::plain(text.replace(&mark, value), word.span);
+                        *word = active(&text.replace(&mark, value), word.span);
                     }
                     (Some(text), None) if text == mark => *word = unknown.clone(),
                     _ => {}
@@ -360,6 +363,11 @@ fn xargs(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
         }
     }
     vec![Inner::argv(words)]
+}
+
+/// Text in which a `~` or a glob that the shell has put there, or would have, still counts.
+fn active(text: &str, span: crate::decision::Span) -> Word {
+    Word { pieces: vec![Piece::Literal { text: text.to_owned(), quoted: false }], span }
 }
 
 fn find(arguments: &[Word]) -> Vec<Inner> {
