@@ -133,7 +133,8 @@ fn arguments(input: &Map<String, Value>, call: &mut Call) -> Result<(), Bad> {
                 call.prompt = text(input, &["prompt", "message"]).map(str::to_owned);
             }
         }
-        Kind::Mcp | Kind::Other => {}
+        Kind::Mcp => call.command = command(input, &["command", "cmd", "script"]).unwrap_or_default(),
+        Kind::Other => {}
     }
     Ok(())
 }
@@ -160,7 +161,20 @@ fn command(input: &Map<String, Value>, names: &[&str]) -> Result<Option<String>,
 }
 
 fn paths(input: &Map<String, Value>) -> Vec<PathBuf> {
-    const ONE: &[&str] = &["file_path", "filePath", "path", "notebook_path", "new_path", "filename"];
+    const ONE: &[&str] = &[
+        "file_path",
+        "filePath",
+        "path",
+        "notebook_path",
+        "new_path",
+        "filename",
+        "uri_path",
+        "source",
+        "destination",
+        "source_path",
+        "destination_path",
+        "old_path",
+    ];
     let one = ONE.iter().filter_map(|name| input.get(*name)?.as_str());
     let many = ["paths", "files"].iter().filter_map(|name| input.get(*name)?.as_array()).flatten();
     let mut paths: Vec<PathBuf> = one

@@ -1,6 +1,7 @@
 //! Before a tool is used: the one place where a call can be stopped.
 
 use amplihack_policy::audit::EventType;
+use amplihack_policy::policy::UNDECIDED;
 use amplihack_policy::{Event, Verdict};
 
 use crate::dialect::{self, Call, Kind, Reply};
@@ -45,6 +46,12 @@ pub fn judge(call: &Call, judge: &dyn Judge) -> Verdict {
             Some(url) => asked(&Event::Fetch { url, cwd: &call.cwd }),
             None => asked(&Event::Other { tool }),
         },
+        // What a server calls a command may be one of its own language: it is held back only for what it would do.
+        Kind::Mcp if call.command.is_some() => {
+            let script = call.command.as_deref().unwrap_or_default().as_bytes();
+            let verdict = asked(&Event::Shell { script, cwd: &call.cwd });
+            if verdict.rule == Some(UNDECIDED) { Verdict::none() } else { verdict }
+        }
         Kind::Agent | Kind::Mcp | Kind::Other | Kind::Unknown => asked(&Event::Other { tool }),
     }
 }

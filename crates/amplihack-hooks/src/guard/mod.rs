@@ -140,6 +140,8 @@ fn no_policy(why: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -151,12 +153,41 @@ mod tests {
         let rule = "[[rule]]\nhosts = ['bad.example']\ndecision = 'deny'\n";
         std::fs::write(repository.join(".amplihack/policy.toml"), rule).unwrap();
         let env = Env::empty().with("HOME", dir.path());
-        let input =
-            serde_json::json!({"tool_name": "WebFetch", "tool_input": {"url": "https://bad.example/x"}});
+        let input = json!({"tool_name": "WebFetch", "tool_input": {"url": "https://bad.example/x"}});
         for (cwd, expected) in [(&*repository, Decision::Deny), (dir.path(), Decision::None)] {
             let payload = serde_json::to_vec(&input).unwrap();
             let call = crate::dialect::read(&payload, crate::HookEvent::PreToolUse, None, cwd).unwrap();
             assert_eq!(crate::events::judge(&call, &Guard::new(&env, None)).decision, expected);
+        }
+    }
+
+    #[test]
+    fn servers_tools_are_held_to_what_they_would_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::empty().with("HOME", dir.path());
+        for (tool, input, expected) in [
+            ("mcp__desktop__start_process", json!({"command": "rm -rf /"}), Decision::Deny),
+            ("mcp__ci__trigger", json!({"command": "rm -rf /"}), Decision::Deny),
+            ("mcp__ci__trigger", json!({"cmd": ["rm", "-rf", "/"]}), Decision::Deny),
+            ("mcp__files__write_file", json!({"path": ".claude/settings.json"}), Decision::Deny),
+            (
+                "mcp__files__move_file",
+                json!({"source": "x", "destination": ".claude/settings.json"}),
+                Decision::Deny,
+            ),
+            ("mcp__web__fetch", json!({"url": "http://169.254.169.254/"}), Decision::Deny),
+            ("files/read_file", json!({"path": "/etc/shadow"}), Decision::Deny),
+            // A command of another language.
+            ("mcp__db__query", json!({"command": "SELECT 'it''s' FROM (a"}), Decision::None),
+            ("mcp__db__query", json!({"command": {"find": "users"}}), Decision::None),
+            ("mcp__files__write_file", json!({"path": "src/x.rs"}), Decision::None),
+            ("mcp__ci__trigger", json!({"command": "cargo test"}), Decision::None),
+        ] {
+            let payload = serde_json::to_vec(&json!({"tool_name": tool, "tool_input": input})).unwrap();
+            let call =
+                crate::dialect::read(&payload, crate::HookEvent::PreToolUse, None, dir.path()).unwrap();
+            let verdict = crate::events::judge(&call, &Guard::new(&env, None));
+            assert_eq!(verdict.decision, expected, "{tool} {input}: {verdict:?}");
         }
     }
 }

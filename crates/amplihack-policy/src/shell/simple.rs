@@ -39,6 +39,9 @@ const SCRIPTS: &[&str] = &[
     "RSYNC_RSH",
     "FCEDIT",
     "SUDO_EDITOR",
+    "CC",
+    "CXX",
+    "RUSTC_WRAPPER",
 ];
 
 /// Commands that evaluate names in their words.
@@ -63,6 +66,11 @@ const EVALUATING: &[&str] = &[
 /// Puts what embedded scripts print in their place, where it is known.
 pub(super) fn put_outputs(parts: &mut [Part], flows: &[Flow]) {
     for part in parts {
+        if let Part::Dynamic { source, quoted, .. } = part
+            && says_above(source)
+        {
+            *part = Part::Text { text: "..".to_owned(), quoted: *quoted };
+        }
         let Part::Dynamic { source, quoted, nested: Some(number) } = part else { continue };
         if source.starts_with(['<', '>']) {
             continue;
@@ -75,6 +83,13 @@ pub(super) fn put_outputs(parts: &mut [Part], flows: &[Flow]) {
             *part = Part::Text { text: text.trim_end_matches('\n').to_owned(), quoted: *quoted };
         }
     }
+}
+
+/// Whether an expansion gives the directory above.
+fn says_above(source: &str) -> bool {
+    let plain: String = source.chars().filter(|ch| !matches!(ch, '"' | '\'' | ' ')).collect();
+    plain.starts_with("${PWD%")
+        || matches!(plain.as_str(), "$(dirname$PWD)" | "$(dirname$(pwd))" | "`dirname$PWD`")
 }
 
 /// The variable that holds what a substitution prints: the directory.
