@@ -169,6 +169,11 @@ mod tests {
             ("mcp__desktop__start_process", json!({"command": "rm -rf /"}), Decision::Deny),
             ("mcp__ci__trigger", json!({"command": "rm -rf /"}), Decision::Deny),
             ("mcp__ci__trigger", json!({"cmd": ["rm", "-rf", "/"]}), Decision::Deny),
+            ("mcp__ci__trigger", json!({"command": "rm", "args": ["-rf", "/"]}), Decision::Deny),
+            ("mcp__ci__trigger", json!({"steps": {"shell_command": "rm -rf /"}}), Decision::Deny),
+            ("mcp__ci__trigger", json!({"commands": ["ls -l", "rm -rf /"]}), Decision::Deny),
+            ("exec_command", json!({"cmd": "rm -rf etc", "workdir": "/"}), Decision::Deny),
+            ("exec_command", json!({"cmd": "rm -rf target", "workdir": "sub"}), Decision::None),
             ("mcp__files__write_file", json!({"path": ".claude/settings.json"}), Decision::Deny),
             (
                 "mcp__files__move_file",

@@ -104,7 +104,7 @@ impl Finder<'_, '_> {
             "fd" | "fdfind" => self.fd(),
             "mv" => self.r#move(),
             "cp" | "install" | "ln" => self.copy(),
-            "tee" | "sponge" | "touch" | "truncate" | "ed" | "ex" => {
+            "tee" | "sponge" | "touch" | "truncate" => {
                 let options = Options::read(&call.args, "srtd", &["size", "reference", "date"]);
                 options.operands.into_iter().for_each(|arg| {
                     self.add(Kind::Write, arg);
@@ -133,9 +133,12 @@ impl Finder<'_, '_> {
             "gio" if call.arg(0) == Some("trash") => call.args[1..].iter().for_each(|arg| {
                 self.add(Kind::Remove, arg).recursive = true;
             }),
-            "patch" => call.operands().take(1).for_each(|arg| {
-                self.add(Kind::Write, arg);
-            }),
+            "apply_patch" | "applypatch" | "patch" => self.patched(),
+            "vim" | "nvim" | "vi" | "ex" | "ed" => self.editor(),
+            "unzip" => {
+                let into = Options::read(&call.args, "dxP", &[]).value('d', "\0").map(str::to_owned);
+                into.iter().for_each(|into| self.unpacked(into));
+            }
             "sort" => {
                 let out = Options::read(&call.args, "oktST", &["output"]);
                 let out = out.value('o', "output").map(str::to_owned);
@@ -209,6 +212,11 @@ impl Finder<'_, '_> {
     }
 
     fn find(&mut self) {
+        for pair in self.call.args.windows(2) {
+            if matches!(pair[0].text(), "-fprint" | "-fprintf" | "-fprint0" | "-fls") {
+                self.add(Kind::Write, &pair[1]);
+            }
+        }
         let search = Search::read(&self.call.args);
         if !search.deletes {
             return;
@@ -350,7 +358,7 @@ impl Finder<'_, '_> {
         let call = self.call;
         let options = Options::read(&call.args, "fC", &["file", "directory"]);
         if let Some(dir) = options.value('C', "directory").map(str::to_owned) {
-            self.text(Kind::Write, &dir);
+            self.unpacked(&dir);
         }
         if options.has_long("remove-files") {
             for arg in &options.operands {
@@ -361,6 +369,11 @@ impl Finder<'_, '_> {
 
     /// `print > "FILE"`
     fn awk(&mut self) {
+        if self.call.has(&["inplace"]) {
+            self.call.operands().skip(2).for_each(|arg| {
+                self.add(Kind::Write, arg);
+            });
+        }
         for arg in self.call.operands().take(1) {
             if arg.text().contains('>') {
                 for text in code::literals(arg.text()).iter().filter(|text| text.contains('/')) {
@@ -380,8 +393,77 @@ impl Finder<'_, '_> {
         }
     }
 
+    /// A directory that an archive is unpacked into. In a directory of hosts' settings that may be any of them.
+    fn unpacked(&mut self, dir: &str) {
+        let target = self.text(Kind::Write, dir).target.clone();
+        if matches!(target.name(), ".claude" | ".codex" | ".copilot" | "hooks") {
+            self.text(Kind::Write, &format!("{dir}/{}", super::marks::STAR));
+        }
+    }
+
+    /// Files that a patch names, in its operands and its input.
+    fn patched(&mut self) {
+        let (script, call) = (self.script, self.call);
+        let heads =
+            ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "+++ "];
+        let texts = call.args.iter().map(Arg::text).chain(script.fed_text(call));
+        let named: Vec<&str> = texts
+            .flat_map(str::lines)
+            .filter_map(|line| heads.iter().find_map(|head| line.trim_start().strip_prefix(head)))
+            .collect();
+        for name in named {
+            self.text(Kind::Write, name.split('\t').next().unwrap_or(name).trim());
+        }
+        if call.is(&["patch"]) {
+            call.operands().take(1).for_each(|arg| {
+                self.add(Kind::Write, arg);
+            });
+        }
+    }
+
+    /// `:w FILE`
+    fn editor(&mut self) {
+        if self.call.is(&["ed", "ex"]) {
+            self.call.operands().for_each(|arg| {
+                self.add(Kind::Write, arg);
+            });
+        }
+        let texts: Vec<&str> =
+            self.call.args.iter().map(Arg::text).chain(self.script.fed_text(self.call)).collect();
+        for line in texts.iter().flat_map(|text| text.split(['\n', '|'])) {
+            let mut words = line.trim_start_matches([':', '+']).split_whitespace();
+            if let (Some("w" | "w!" | "wq" | "wq!" | "write" | "write!" | "saveas" | "saveas!"), Some(file)) =
+                (words.next(), words.next())
+            {
+                self.text(Kind::Write, file);
+            }
+        }
+    }
+
     fn git(&mut self) {
         let Some(git) = super::git::git(self.script, self.call) else { return };
+        let dir = git.dir.as_deref();
+        for arg in &git.args {
+            if let Some(out) = arg.marked().strip_prefix("--output=") {
+                let target = self.script.target_in(out, dir);
+                self.push(Change::new(target, Kind::Write, arg.span));
+            }
+        }
+        match git.sub.as_str() {
+            "apply" | "am" => self.patched(),
+            "checkout" | "restore" => {
+                let dashes = git.args.iter().position(|arg| arg.text() == "--").map_or(0, |at| at + 1);
+                let paths = git.args[dashes..]
+                    .iter()
+                    .filter(|arg| arg.text().contains('/') && !arg.text().starts_with('-'));
+                for arg in paths {
+                    let target = self.script.target_in(arg.marked(), dir);
+                    let change = self.push(Change::new(target, Kind::Write, arg.span));
+                    change.edited = true;
+                }
+            }
+            _ => {}
+        }
         if git.sub == "worktree" && git.args.first().is_some_and(|arg| arg.text() == "remove") {
             for arg in git.args[1..].iter().filter(|arg| !arg.text().starts_with('-')) {
                 let target = self.script.target_in(arg.marked(), git.dir.as_deref());

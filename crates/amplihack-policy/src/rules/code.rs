@@ -16,6 +16,9 @@ pub(crate) fn code(script: &Script<'_>, call: &Call<'_>) -> Option<String> {
             code.extend(rest.next().map(super::call::Arg::text));
         } else if let Some(value) = text.strip_prefix("--eval=") {
             code.push_str(value);
+        } else if text.len() > 2 && ["--", "-M", "-I"].iter().any(|option| text.starts_with(option)) {
+            // Another option, or a module.
+            continue;
         } else if let Some(cluster) =
             text.strip_prefix('-').filter(|cluster| !cluster.is_empty() && !cluster.starts_with('-'))
         {
@@ -44,7 +47,7 @@ fn flags(program: &str) -> Option<&'static str> {
     match language(program)? {
         "python" => Some("c"),
         "perl" => Some("eE"),
-        "ruby" => Some("e"),
+        "ruby" | "lua" => Some("e"),
         "node" => Some("ep"),
         "php" => Some("rBRE"),
         _ => None,
@@ -60,6 +63,7 @@ pub(crate) fn language(program: &str) -> Option<&'static str> {
         "ruby" => Some("ruby"),
         "node" | "nodejs" | "deno" | "bun" => Some("node"),
         "php" => Some("php"),
+        "lua" | "luajit" => Some("lua"),
         _ => None,
     }
 }
@@ -135,6 +139,12 @@ pub(crate) fn removals(code: &str) -> Vec<(Kind, Vec<String>)> {
                 ["home", "homedir"].iter().any(|word| says(arguments, word)) || arguments.contains("HOME");
             places.extend(here.then(|| ".".to_owned()));
             places.extend(home.then(|| "~".to_owned()));
+            if places.is_empty() && kind == Kind::Remove {
+                // `for f in os.walk("/x"): os.remove(f)`: the place stands elsewhere in the statement.
+                let from = code[..start].rfind([';', '\n']).map_or(0, |at| at + 1);
+                let statement = code[from..].split([';', '\n']).next().unwrap_or_default();
+                places.extend(literals(statement).into_iter().filter(|text| text.starts_with(['/', '~'])));
+            }
             // `Path("x").rmdir()`: the place stands in front.
             if arguments.trim().is_empty() {
                 let before = code.get(..start).unwrap_or_default();
@@ -215,6 +225,13 @@ pub(crate) fn connects(code: &str) -> bool {
     ];
     NAMES.iter().any(|name| says(code, name))
         || code.contains("http.request")
+        || code.contains("http.get")
+        || code.contains("https.get")
+        || code.contains("URI.open")
+        || ["net", "http", "https"].iter().any(|module| {
+            code.contains(&format!("(\"{module}\")")) || code.contains(&format!("('{module}')"))
+        })
+        || says(code, "file_get_contents") && code.contains("://")
         || code.contains("net.connect")
         || code.contains("https.request")
 }

@@ -174,7 +174,7 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
         }
     }
     let uploads = call.is(&["aws", "gh", "gcloud"])
-        && call.has(&["s3", "s3api", "gist", "release", "storage"])
+        && call.has(&["s3", "s3api", "gist", "release", "storage", "issue", "pr"])
         && !call.has(&["ls", "list", "view"]);
     if call.is(&["sftp", "ftp", "lftp", "tftp"]) {
         // What is typed into it.
@@ -209,6 +209,10 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
             continue;
         }
         let marked = arg.marked();
+        if let Some(path) = marked.strip_prefix("file://") {
+            found.extend(used(script, call, arg, path, false));
+            continue;
+        }
         let starts =
             std::iter::once(0).chain(marked.match_indices(['=', '@', ':', ',']).map(|(at, _)| at + 1));
         for (number, start) in starts.enumerate() {
@@ -319,6 +323,8 @@ pub(crate) fn dumps_environment(call: &Call<'_>) -> bool {
                 && (!call.args.is_empty() || call.is(&["export"]))
         }
         "set" => call.args.is_empty(),
+        // BSD's `e`: the environment of every process.
+        "ps" => call.args.first().is_some_and(|arg| !arg.text().starts_with('-') && arg.text().contains('e')),
         _ => false,
     }
 }

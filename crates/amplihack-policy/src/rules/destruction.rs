@@ -45,6 +45,19 @@ pub(super) static RULES: &[Rule] = &[
             sh("git clone 'ext::sh -c \"rm -rf ~\"'"),
             sh("tmux new -d 'rm -rf ~'"),
             sh("npx rimraf ~"),
+            sh("ls / | xargs -I{} rm -rf /{}"),
+            sh("alias r='rm -rf'; r /"),
+            sh("f() { local d=$1; rm -rf \"$d\"; }; f \"$HOME\""),
+            sh("f() { shift; rm -rf \"$1\"; }; f x /"),
+            sh("arr=(/); rm -rf \"${arr[0]}\""),
+            sh("cat > x.py <<'E'\nimport shutil\nshutil.rmtree('/home')\nE\npython3 x.py"),
+            sh("printf 'all:\\n\\trm -rf ~\\n' > Makefile; make"),
+            sh("python3 -c \"import os; os.system('rm' + ' -rf /')\""),
+            sh("python3 -c \"from os import system as s; s('rm -rf /')\""),
+            sh("ruby -e 'Dir.glob(\"/home/*\").each{|f| FileUtils.rm_rf(f)}'"),
+            sh("awk '{system($0)}' <<< 'rm -rf /'"),
+            sh("bwrap --bind / / rm -rf /"),
+            sh("capsh -- -c 'rm -rf /'"),
             sh("CC='sh -c \"rm -rf ~\"' make"),
             sh("fd . / -x rm -rf"),
             sh("python3 - <<'E'\nimport shutil, os\nshutil.rmtree(os.environ['HOME'])\nE"),
@@ -66,6 +79,11 @@ pub(super) static RULES: &[Rule] = &[
             sh("git config alias.st status"),
             sh("tmux send-keys -t dev 'npm start' Enter"),
             sh("npx rimraf dist"),
+            sh("ls old | xargs -I{} rm -rf old/{}"),
+            sh("alias r='rm -rf'; r build"),
+            sh("f() { local d=$1; rm -rf \"$d\"; }; f build"),
+            sh("cat > x.py <<'E'\nimport shutil\nshutil.rmtree('build')\nE\npython3 x.py"),
+            sh("awk '{print $1}' x"),
             sh("fd -e pyc . -x rm"),
         ],
         check: system_files,
@@ -140,12 +158,18 @@ pub(super) static RULES: &[Rule] = &[
             sh("rm -rf /tmp/*"),
             sh("rm -rf \"$UNSET\"/*"),
             sh("rm -rf .git"),
+            sh("rm -rf .git/objects"),
+            sh("mv .git /tmp/g"),
+            sh("cp /dev/null .git/HEAD"),
         ],
         not_matches: &[
             sh("rm -rf build/*"),
             sh("cd build && rm -rf *"),
             sh("rm -rf *.o"),
             sh("D=out; rm -rf \"$D\"/*"),
+            sh("rm -f .git/index.lock"),
+            sh("cat .git/HEAD"),
+            sh("mv .gitignore x"),
         ],
         check: everything_here,
     },
@@ -414,34 +438,42 @@ fn fork_bomb(ctx: &Ctx<'_>) -> Option<Hit> {
 
 fn everything_here(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
-    ctx.changes()
-        .iter()
-        .filter(|change| change.kind == Kind::Remove && change.recursive && !change.narrowed)
-        .find_map(|change| {
-            let target = &change.target;
-            let what = if target.rooted
-                && target.parts.len() == ctx.script.cwd_names.len() + 1
-                && target.parts.starts_with(&ctx.script.cwd_names)
-            {
-                match target.name() {
-                    ".git" => "the repository's whole history",
-                    name if all(name) => "everything in the working directory",
-                    _ => return None,
-                }
-            } else if call.is(&["find"]) && target.covers(&ctx.script.cwd_names) == Covers::Yes {
-                "everything in the working directory"
-            } else if (target.is(&["tmp"]) && !target.raw.contains(UNKNOWN))
-                || (target.parts.len() == 2 && target.is_inside(&["tmp"]) && all(target.name()))
-            {
-                "everybody's temporary files"
-            } else if behind_a_variable(&target.raw) {
-                "whatever stands below a variable that this script does not set"
-            } else {
-                return None;
-            };
-            ctx.ask(format!("would remove {what} (`{}`); name the files", target.shown()))
-                .map(|hit| hit.at(change.span))
-        })
+    ctx.changes().iter().filter(|change| change.kind != Kind::Mode && !change.narrowed).find_map(|change| {
+        let target = &change.target;
+        let inside = target.behind(&[".git"]).and_then(|rest| rest.first().map(String::as_str));
+        let history = match inside {
+            Some("objects" | "refs" | "HEAD" | "packed-refs" | "logs") => true,
+            Some(_) => false,
+            None => change.kind == Kind::Move && target.name() == ".git",
+        };
+        if !history && (change.kind != Kind::Remove || !change.recursive) {
+            return None;
+        }
+        let what = if history {
+            "the repository's whole history"
+        } else if target.rooted
+            && target.parts.len() == ctx.script.cwd_names.len() + 1
+            && target.parts.starts_with(&ctx.script.cwd_names)
+        {
+            match target.name() {
+                ".git" => "the repository's whole history",
+                name if all(name) => "everything in the working directory",
+                _ => return None,
+            }
+        } else if call.is(&["find"]) && target.covers(&ctx.script.cwd_names) == Covers::Yes {
+            "everything in the working directory"
+        } else if (target.is(&["tmp"]) && !target.raw.contains(UNKNOWN))
+            || (target.parts.len() == 2 && target.is_inside(&["tmp"]) && all(target.name()))
+        {
+            "everybody's temporary files"
+        } else if behind_a_variable(&target.raw) {
+            "whatever stands below a variable that this script does not set"
+        } else {
+            return None;
+        };
+        ctx.ask(format!("would remove {what} (`{}`); name the files", target.shown()))
+            .map(|hit| hit.at(change.span))
+    })
 }
 
 fn all(name: &str) -> bool {

@@ -66,6 +66,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("head -c 99 $HOME/.aws/credentials"),
             sh("base64 < ~/.ssh/id_ed25519"),
             sh("cat /proc/self/environ"),
+            sh("curl file:///home/u/.ssh/id_rsa"),
             sh("cp ~/.netrc /tmp/x"),
             sh("cat .env"),
             sh("cd ~/.ssh && cat id_rsa"),
@@ -104,10 +105,15 @@ pub(super) static RULES: &[Rule] = &[
             sh("env | sort"),
             sh("export -p"),
             sh("printenv GITHUB_TOKEN"),
+            sh("node -p process.env"),
+            sh("python3 -c 'import os; print(os.environ)'"),
+            sh("ps eww"),
             sh("echo $AWS_SECRET_ACCESS_KEY"),
         ],
         not_matches: &[
             sh("printenv PATH"),
+            sh("node -p process.env.PATH"),
+            sh("ps aux"),
             sh("env FOO=1 make"),
             sh("export FOO=1"),
             sh("echo $PATH"),
@@ -263,7 +269,25 @@ fn secret_read(ctx: &Ctx<'_>) -> Option<Hit> {
 fn environment(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
     let spoken = call.is(&["echo", "printf"]) && call.command.words.iter().any(credential::names_secret);
-    (spoken || credential::dumps_environment(call)).then(|| {
+    let by_code = || {
+        super::code::code(ctx.script, call).is_some_and(|code| {
+            let plain: String = code.chars().filter(|ch| !ch.is_whitespace()).collect();
+            [
+                "print(os.environ)",
+                "dict(os.environ)",
+                "print%ENV",
+                "pENV",
+                "ENV.to_h",
+                "ENV.inspect",
+                "console.log(process.env)",
+                "JSON.stringify(process.env)",
+            ]
+            .iter()
+            .any(|text| plain.contains(text))
+                || plain == "process.env"
+        })
+    };
+    (spoken || credential::dumps_environment(call) || by_code()).then(|| {
         ctx.ask("would print the environment with the tokens in it; name the one variable that is needed")
     })?
 }

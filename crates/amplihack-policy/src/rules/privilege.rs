@@ -121,6 +121,7 @@ pub(super) static RULES: &[Rule] = &[
             write("/etc/passwd"),
             write("/etc/cron.d/x"),
             write(".git/hooks/post-commit"),
+            write(".git/config"),
             write("/etc/foo.conf"),
         ],
         not_matches: &[
@@ -146,6 +147,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("export LD_PRELOAD=./x.so"),
             sh("env LD_AUDIT=x.so ls"),
             sh("BASH_ENV=/tmp/x bash y.sh"),
+            sh("env 'BASH_FUNC_ls%%=() { id; }' bash -c ls"),
         ],
         not_matches: &[
             sh("LD_PRELOAD=/usr/lib/libjemalloc.so.2 ./bench"),
@@ -343,6 +345,9 @@ fn loader(ctx: &Ctx<'_>) -> Option<Hit> {
                     .any(|dir| file.starts_with(dir))
         })
     };
+    if call.is(&["env"]) && call.args.iter().any(|arg| arg.text().starts_with("BASH_FUNC_")) {
+        return ctx.deny("would put a function in the place of a program for every shell that starts");
+    }
     for (name, value) in call.sets() {
         let loads = match name {
             "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" => {
@@ -361,7 +366,9 @@ fn loader(ctx: &Ctx<'_>) -> Option<Hit> {
 }
 
 /// Variables by which programs find other programs, libraries and code.
-const PATHS: [&str; 20] = [
+const PATHS: [&str; 22] = [
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
     "PATH",
     "LD_LIBRARY_PATH",
     "DYLD_LIBRARY_PATH",

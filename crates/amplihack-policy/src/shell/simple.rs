@@ -278,6 +278,9 @@ impl Reader<'_> {
         let maybe = shell.maybe || !bare || !subscript.is_empty();
         if value.starts_with('(') {
             let fields = self.array(value, raw.start + at, place, shell);
+            for (at, choice) in fields.choices.iter().flatten().take(64).enumerate() {
+                self.variables.set(&format!("{name}[{at}]"), Value::text(choice), true);
+            }
             self.variables.set(&format!("{name}[@]"), fields.clone(), maybe || append);
             self.variables.set(&format!("{name}[*]"), fields, maybe || append);
             return Vec::new();
@@ -414,9 +417,15 @@ impl Reader<'_> {
         if program == "tee" {
             flow.output.clone_from(&shell.input);
         }
+        let alias =
+            self.aliases.get(&program).filter(|_| command.words[0].literal().as_deref() == Some(&program));
+        let alias = alias.map(|text| Inner::Script {
+            text: format!("{text} {}", super::unwrap::quoted(&command.words[1..])),
+            positional: Vec::new(),
+        });
         self.note_written(command, flow.output.as_deref());
         let written = self.runs_written(&program, command);
-        for start in self.forwarded(&program, command).into_iter().chain(written).chain(unwrap(
+        for start in self.forwarded(&program, command).into_iter().chain(written).chain(alias).chain(unwrap(
             &program,
             &command.words,
             shell.input.as_deref(),

@@ -231,6 +231,10 @@ pub(super) fn sub_command(program: &str, arguments: &[Word]) -> Vec<Inner> {
             }
             plain(rest.get(operands(rest, "euwvplmhcn", &options) + 1..).unwrap_or_default())
         }
+        ("claude" | "codex" | "copilot", "mcp") => match rest.iter().position(|word| text(word) == "--") {
+            Some(at) => plain(&rest[at + 1..]),
+            None => Vec::new(),
+        },
         ("git", "bisect") if rest.first().is_some_and(|word| text(word) == "run") => plain(&rest[1..]),
         ("git", "submodule") => match rest.iter().position(|word| text(word) == "foreach") {
             Some(at) => joined(&rest[at + 1 + operands(&rest[at + 1..], "", &[])..]),

@@ -15,6 +15,16 @@ fn name(word: &Word) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
+/// The option behind which an interpreter takes what a file of its own would hold.
+fn code_flag(program: &str) -> Option<&'static str> {
+    match program.trim_end_matches(|ch: char| ch.is_ascii_digit() || ch == '.') {
+        "python" | "pypy" => Some("-c"),
+        "perl" | "ruby" | "node" | "lua" => Some("-e"),
+        "php" => Some("-r"),
+        _ => None,
+    }
+}
+
 impl Reader<'_> {
     /// Notes the files that `command` writes, where it is known what.
     pub(super) fn note_written(&mut self, command: &Command, output: Option<&str>) {
@@ -56,6 +66,22 @@ impl Reader<'_> {
             // By its path, or from a directory on the search path.
             _ => first,
         };
+        if let Some(flag) = code_flag(program) {
+            let file = command.words[1..]
+                .iter()
+                .find(|word| word.literal().is_some_and(|text| !text.starts_with('-')))?;
+            let text = self.written.get(&name(file)?)?.clone();
+            let words = [program, flag, &text].map(|text| Word::plain(text, first.span)).to_vec();
+            return Some(Inner::Argv { words, assignments: Vec::new(), cd: None });
+        }
+        if matches!(program, "make" | "gmake") {
+            let text = ["Makefile", "makefile", "GNUmakefile"]
+                .iter()
+                .find_map(|name| self.written.get(*name))?
+                .clone();
+            let words = ["make", "--eval", &text].map(|text| Word::plain(text, first.span)).to_vec();
+            return Some(Inner::Argv { words, assignments: Vec::new(), cd: None });
+        }
         let text = self.written.get(&name(file)?)?.clone();
         let foreign = text.lines().next().is_some_and(|line| {
             line.starts_with("#!")
