@@ -35,33 +35,33 @@ pub fn judge(call: &Call, judge: &dyn Judge) -> Verdict {
 fn judge_in(call: &Call, cwd: &Path, judge: &dyn Judge) -> Verdict {
     let tool = call.tool.as_deref().unwrap_or_default();
     let asker = Asker::new(call.session.as_deref(), call.call_id.as_deref());
-    let asked = |event: &Event<'_>| judge.judge_for(event, asker.as_ref());
+    let judged = |event: &Event<'_>| judge.judge_for(event, asker.as_ref());
     match call.kind {
         Kind::Shell => match &call.command {
-            Some(command) => asked(&Event::Shell { script: command.as_bytes(), cwd }),
+            Some(command) => judged(&Event::Shell { script: command.as_bytes(), cwd }),
             // Without a command nothing runs.
             None => Verdict::none(),
         },
         Kind::Write | Kind::Edit => call
             .paths
             .iter()
-            .map(|path| asked(&Event::Write { path, cwd }))
+            .map(|path| judged(&Event::Write { path, cwd }))
             .fold(Verdict::none(), Verdict::join),
         Kind::Read => call
             .paths
             .iter()
-            .map(|path| asked(&Event::Read { path, cwd }))
+            .map(|path| judged(&Event::Read { path, cwd }))
             .fold(Verdict::none(), Verdict::join),
         Kind::Fetch => match &call.url {
-            Some(url) => asked(&Event::Fetch { url, cwd }),
-            None => asked(&Event::Other { tool }),
+            Some(url) => judged(&Event::Fetch { url, cwd }),
+            None => judged(&Event::Other { tool }),
         },
         // What a server calls a command may be one of its own language: it is held back only for what it would do.
         Kind::Mcp if call.command.is_some() => {
             let script = call.command.as_deref().unwrap_or_default().as_bytes();
-            let verdict = asked(&Event::Shell { script, cwd });
+            let verdict = judged(&Event::Shell { script, cwd });
             if verdict.rule == Some(UNDECIDED) { Verdict::none() } else { verdict }
         }
-        Kind::Agent | Kind::Mcp | Kind::Other | Kind::Unknown => asked(&Event::Other { tool }),
+        Kind::Agent | Kind::Mcp | Kind::Other | Kind::Unknown => judged(&Event::Other { tool }),
     }
 }

@@ -264,11 +264,10 @@ pub(crate) fn sends(script: &Script<'_>, call: &Call<'_>) -> Option<&'static str
             .args
             .iter()
             .any(|arg| arg.text().starts_with("--post") || arg.text().starts_with("--body") || arg.dynamic),
-        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "ftp" | "tftp" | "lftp" | "sendmail" | "mail"
-        | "mutt" | "msmtp" | "http" | "https" | "xh" | "croc" | "wormhole" | "websocat" => !help,
+        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "ftp" | "sftp" | "tftp" | "lftp" | "sendmail"
+        | "mail" | "mutt" | "msmtp" | "http" | "https" | "xh" | "croc" | "wormhole" | "websocat" => !help,
         "ssh" => true,
         "scp" | "rsync" => call.operands().any(remote),
-        "sftp" => !help,
         "rclone" | "gsutil" | "s3cmd" | "mc" | "az" | "gcloud" => {
             call.has(&["copy", "cp", "sync", "put", "move", "mv", "upload"])
         }

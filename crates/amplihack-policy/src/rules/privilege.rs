@@ -132,6 +132,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("ssh-keyscan h >> ~/.ssh/known_hosts"),
             sh("systemctl status x"),
             sh("cp /etc/hosts ."),
+            sh("awk '$3 > 9 {print $1 \"/\" $6}' /etc/passwd"),
             write("src/.bashrc.txt"),
             write("src/main.rs"),
         ],
@@ -322,10 +323,9 @@ fn persistence(ctx: &Ctx<'_>) -> Option<Hit> {
         return ctx.deny("would leave a job behind that runs when the session is over; run it now, or let a person install it");
     }
     let ask = match call.program.as_str() {
-        "ssh-copy-id" => true,
         "systemctl" => call.has(&["enable", "link", "edit", "set-property"]),
         "systemd-run" | "launchctl" => !call.has(&["list", "print", "--help"]),
-        "update-rc.d" | "chkconfig" => true,
+        "update-rc.d" | "chkconfig" | "ssh-copy-id" => true,
         _ => false,
     };
     strictest.or_else(|| {

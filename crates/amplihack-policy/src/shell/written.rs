@@ -66,7 +66,9 @@ impl Reader<'_> {
             // By its path, or from a directory on the search path.
             _ => first,
         };
-        if let Some(flag) = code_flag(program) {
+        if let Some(flag) = code_flag(program)
+            .filter(|flag| !command.words.iter().any(|word| word.literal().is_some_and(|text| text == *flag)))
+        {
             let file = command.words[1..]
                 .iter()
                 .find(|word| word.literal().is_some_and(|text| !text.starts_with('-')))?;
@@ -74,7 +76,9 @@ impl Reader<'_> {
             let words = [program, flag, &text].map(|text| Word::plain(text, first.span)).to_vec();
             return Some(Inner::Argv { words, assignments: Vec::new(), cd: None });
         }
-        if matches!(program, "make" | "gmake") {
+        if matches!(program, "make" | "gmake")
+            && !command.words.iter().any(|word| word.literal().is_some_and(|text| text == "--eval"))
+        {
             let text = ["Makefile", "makefile", "GNUmakefile"]
                 .iter()
                 .find_map(|name| self.written.get(*name))?
