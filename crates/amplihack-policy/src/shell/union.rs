@@ -109,6 +109,10 @@ pub(super) struct Reader<'a> {
     pub(super) functions: HashMap<String, Vec<Word>>,
     /// Functions that run their arguments, and whether they drop some first.
     pub(super) forwards: HashMap<String, bool>,
+    /// Aliases, with their texts.
+    pub(super) aliases: HashMap<String, String>,
+    /// Files that commands of this script wrote, by their names, with what is in them.
+    pub(super) written: HashMap<String, String>,
     /// A reader that could not make sense of everything is going through its findings.
     pub(super) quiet: bool,
 }
@@ -126,6 +130,8 @@ impl<'a> Reader<'a> {
             variables: Variables::default(),
             functions: HashMap::new(),
             forwards: HashMap::new(),
+            aliases: HashMap::new(),
+            written: HashMap::new(),
             quiet: false,
         }
     }

@@ -9,6 +9,9 @@ use crate::decision::Span;
 /// Values that one variable, and wordings that one command may have.
 const CHOICES: usize = 16;
 
+/// Variables that a value may name: what they hold is known later, from the machine.
+pub(super) const STANDING: [&str; 2] = ["HOME", "PWD"];
+
 /// Bytes of a value that are followed; a longer one may be anything.
 const LONGEST: usize = 64 * 1024;
 
@@ -130,6 +133,18 @@ impl Variables {
     }
 }
 
+/// A value's text, with what it names of [`STANDING`] as variables again.
+fn push(text: &str, quoted: bool, pieces: &mut Vec<Piece>) {
+    for name in STANDING {
+        let Some((before, behind)) = text.split_once(&format!("${{{name}}}")) else { continue };
+        pieces.push(Piece::Literal { text: before.to_owned(), quoted });
+        pieces.push(Piece::Variable(name.to_owned()));
+        pieces.push(Piece::Literal { text: behind.to_owned(), quoted });
+        return;
+    }
+    pieces.push(Piece::Literal { text: text.to_owned(), quoted });
+}
+
 /// The words that one word becomes when its variables are put in.
 fn fields(
     parts: &[Part],
@@ -149,7 +164,7 @@ fn fields(
                 None if name.contains('[') => pieces.push(Piece::Dynamic(format!("${{{name}}}"))),
                 None => pieces.push(Piece::Variable(name.clone())),
                 Some(values) if *quoted && !(name == "@" || name.ends_with("[@]")) => {
-                    pieces.push(Piece::Literal { text: values.join(" "), quoted: true });
+                    push(&values.join(" "), true, &mut pieces);
                 }
                 Some(values) => {
                     let split = |text: &String| -> Vec<String> {
@@ -164,7 +179,7 @@ fn fields(
                             done.push(Word { pieces: std::mem::take(&mut pieces), span });
                         }
                         if !text.is_empty() || *quoted {
-                            pieces.push(Piece::Literal { text: text.clone(), quoted: *quoted });
+                            push(text, *quoted, &mut pieces);
                         }
                     }
                 }
