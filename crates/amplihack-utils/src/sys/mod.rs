@@ -5,6 +5,7 @@
 
 mod capture;
 mod child;
+pub mod entry;
 pub mod last_words;
 mod limits;
 mod proc;
