@@ -97,7 +97,7 @@ fn machine() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pairs, spread, table};
+    use super::{Pairs, USUAL, spread, table};
     use std::time::Duration;
 
     #[test]

@@ -3,8 +3,8 @@
 use super::fold::{Folded, fold};
 use super::spelling::{LONGEST, Letters};
 use super::words::{
-    BEGINS, COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PHRASES, PREV, SECRET, SEED, Set, TO_WHERE,
-    TOKEN_MARK, known, known_by_hash, known_in_any_case, may_be_known, may_begin_dense, step,
+    BEGINS, COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PREV, SECRET, SEED, Set, TO_WHERE,
+    TOKEN_MARK, known, known_by_hash, known_in_any_case, may_be_known, may_begin_dense, phrases_of, step,
 };
 use crate::decision::Span;
 
@@ -469,9 +469,8 @@ impl Lexer<'_> {
 /// Gives phrases their classes.
 fn phrases(hits: &mut [Hit]) {
     for at in 0..hits.len() {
-        let first = hits[at].text;
-        let phrases: &[_] = if hits[at].set & BEGINS == 0 { &[] } else { PHRASES };
-        for (words, set) in phrases.iter().filter(|(words, _)| words[0] == first) {
+        let first = if hits[at].set & BEGINS == 0 { "" } else { hits[at].text };
+        for (words, set) in phrases_of(first) {
             if words.iter().enumerate().skip(1).all(|(offset, word)| follows(&hits[at..], offset, word)) {
                 hits[at].set |= set;
                 hits[at].span.end = hits[at + words.len() - 1].span.end;

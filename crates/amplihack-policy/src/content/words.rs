@@ -209,7 +209,7 @@ const GROUPS: &[(Set, &str)] = &[
 ];
 
 /// Neighbouring words and the classes that their first one gets on top of its own.
-pub(super) const PHRASES: &[(&[&str], Set)] = &[
+const PHRASES: &[(&[&str], Set)] = &[
     (&["you", "are", "now"], YOU_ARE_NOW),
     (&["you", "are", "no", "longer"], YOU_ARE_NOW),
     (&["du", "bist", "jetzt"], YOU_ARE_NOW),
@@ -262,6 +262,27 @@ pub(super) const PHRASES: &[(&[&str], Set)] = &[
     (&["modo", "desenvolvedor"], DEVMODE),
     (&["modalita", "sviluppatore"], DEVMODE),
 ];
+
+/// For each byte the phrases whose first word begins with it, as bits.
+static PHRASES_BY_BYTE: [u64; 256] = {
+    let (mut masks, mut at) = ([0; 256], 0);
+    while at < PHRASES.len() {
+        masks[PHRASES[at].0[0].as_bytes()[0] as usize] |= 1 << at;
+        at += 1;
+    }
+    masks
+};
+
+/// The phrases that begin with `word`.
+pub(super) fn phrases_of(word: &str) -> impl Iterator<Item = &'static (&'static [&'static str], Set)> {
+    let mut left = word.as_bytes().first().map_or(0, |&byte| PHRASES_BY_BYTE[usize::from(byte)]);
+    let begin = std::iter::from_fn(move || {
+        let at = left.trailing_zeros() as usize;
+        left &= left.wrapping_sub(1);
+        PHRASES.get(at)
+    });
+    begin.filter(move |(words, _)| words[0] == word)
+}
 
 /// Words of scripts that put no blanks between them.
 pub(super) const DENSE: &[(&str, Set)] = &[
@@ -461,7 +482,8 @@ pub(super) fn known_in_any_case(bytes: &[u8]) -> Option<(&'static str, Set)> {
 /// The same, with the hash of the small letters.
 #[inline]
 pub(super) fn known_by_hash(hash: u64, bytes: &[u8]) -> Option<(&'static str, Set)> {
-    find(hash, |word| word.eq_ignore_ascii_case(bytes))
+    // Most words are written in small letters.
+    find(hash, |word| word == bytes || word.eq_ignore_ascii_case(bytes))
 }
 
 #[inline]

@@ -27,6 +27,7 @@ mod word;
 mod wrappers;
 
 pub use model::{Command, Fed, Parsed, Piece, Redirect, RedirectKind, Undecided, Word};
+pub(crate) use model::LATE;
 pub use quoting::{Quoting, quoting_at};
 
 use amplihack_utils::sys::WorkLimit;

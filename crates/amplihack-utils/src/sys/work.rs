@@ -38,7 +38,7 @@ impl WorkLimit {
 }
 
 /// What this thread has had of the processor.
-fn worked() -> Duration {
+pub fn worked() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or(Duration::MAX)
 }
 
