@@ -91,6 +91,9 @@ impl Finder<'_, '_> {
     fn redirects(&mut self) {
         let call = self.call;
         for (kind, target) in &call.redirects {
+            if self.script.is_late() {
+                break;
+            }
             if matches!(kind, RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite) {
                 self.add(Kind::Write, target).redirected = true;
             }
@@ -179,6 +182,9 @@ impl Finder<'_, '_> {
             || call.is(&["rmdir", "trash", "trash-put", "rimraf"])
             || call.args.iter().any(|arg| arg.dynamic && arg.text().starts_with(super::marks::UNKNOWN));
         for arg in options.operands {
+            if self.script.is_late() {
+                break;
+            }
             self.add(Kind::Remove, arg).recursive = recursive;
         }
         if call.command.via.iter().any(|via| via == "xargs" || via == "parallel") {

@@ -50,6 +50,16 @@ const FILES: [&[&str]; 26] = [
     &["key4.db"],
 ];
 
+/// What the first names of [`FILES`] begin with.
+static FIRST: [bool; 256] = {
+    let (mut table, mut at) = ([false; 256], 0);
+    while at < FILES.len() {
+        table[FILES[at][0].as_bytes()[0] as usize] = true;
+        at += 1;
+    }
+    table
+};
+
 /// Whether a file holds secrets: what it is, and whether reading it is refused.
 pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
     let name = target.name();
@@ -82,7 +92,14 @@ pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
                 .iter()
                 .any(|part| part.chars().any(char::is_alphanumeric) && may_be(part, names[0]))
     };
-    if FILES.iter().filter(said).any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2)) {
+    // Most names begin with a letter that none of the files begins with: no need to go through all of them.
+    let may_begin = |part: &String| {
+        let first = part.as_bytes().first();
+        first.is_none_or(|first| !first.is_ascii_graphic() || FIRST[usize::from(*first)])
+    };
+    if target.parts.iter().any(may_begin)
+        && FILES.iter().filter(said).any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2))
+    {
         return Some(("stored credentials", false));
     }
     if matches!(name, ".gnupg" | ".aws") {
@@ -199,6 +216,9 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
     }
     let mut skip_next = false;
     for (at, arg) in call.args.iter().enumerate() {
+        if script.is_late() {
+            break;
+        }
         let text = arg.text();
         if std::mem::take(&mut skip_next) {
             found.extend(used(script, call, arg, arg.marked(), true));

@@ -8,6 +8,9 @@ const MOST: usize = 1024;
 /// Bytes that are looked at for one word; beyond it nothing is expanded.
 const MOST_SPENT: usize = 1 << 20;
 
+/// Bytes that are copied in the time that one is looked at.
+const COPIED: usize = 16;
+
 /// The words that `word` stands for. `None` if there are too many, or finding out takes too long.
 pub(super) fn expand(word: &str) -> Option<Vec<String>> {
     if !word.contains('{') {
@@ -30,6 +33,10 @@ pub(super) fn expand(word: &str) -> Option<Vec<String>> {
                     return None;
                 }
                 for choice in choices.iter().rev() {
+                    spent += (before.len() + choice.len() + rest.len()) / COPIED;
+                    if spent > MOST_SPENT {
+                        return None;
+                    }
                     todo.push((format!("{before}{}", &rest[..start]), format!("{choice}{}", &rest[end..])));
                 }
             }

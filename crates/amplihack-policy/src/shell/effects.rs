@@ -115,6 +115,9 @@ impl Reader<'_> {
 
     pub(super) fn positional(&mut self, words: &[Word]) {
         for (index, word) in words.iter().enumerate() {
+            if self.late(word.span) {
+                return;
+            }
             let value = known(word).map_or_else(Value::anything, Value::text);
             self.variables.set(&index.to_string(), value, true);
         }

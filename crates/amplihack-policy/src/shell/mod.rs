@@ -29,6 +29,7 @@ mod word;
 mod wrappers;
 mod written;
 
+pub(crate) use model::LATE;
 pub use model::{Command, Fed, Parsed, Piece, Redirect, RedirectKind, Undecided, Word};
 pub use quoting::{Quoting, quoting_at};
 

@@ -178,11 +178,17 @@ impl Reader<'_> {
         let bare = simple.words.is_empty();
         let mut assignments = Vec::new();
         for raw in &simple.assignments {
+            if self.late(span) {
+                return Flow::default();
+            }
             assignments.extend(self.assignment(raw, place, shell, bare));
         }
         let mut words: Words = Vec::new();
         let mut writers: Vec<(Nested, &Raw)> = Vec::new();
         for raw in &simple.words {
+            if self.late(span) {
+                return Flow::default();
+            }
             let (more, readers) = self.word(raw, place, shell);
             words.extend(more);
             if let (Some(flow), None) = (readers, &inner.fed) {
@@ -203,6 +209,9 @@ impl Reader<'_> {
             let found =
                 lex(&redirect.target.text).nested.into_iter().filter(|nested| nested.embed == Embed::Writer);
             writers.extend(found.map(|nested| (nested, &redirect.target)));
+        }
+        if self.late(span) {
+            return Flow::default();
         }
         let mut flow = Flow { commands: Vec::new(), output: Some(String::new()) };
         for words in self.variables.wordings(&words, shell.maybe) {

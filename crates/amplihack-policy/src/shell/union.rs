@@ -6,7 +6,7 @@ use amplihack_utils::sys::WorkLimit;
 
 use super::heredoc::{Clean, HereDocument, clean};
 use super::items::{Item, Raw, simples};
-use super::model::{Fed, Parsed, Redirect, Undecided, Word};
+use super::model::{Fed, LATE, Parsed, Redirect, Undecided, Word};
 use super::variables::{Value, Variables};
 use super::{brush, gate, plain, tree, word};
 use crate::decision::Span;
@@ -140,7 +140,8 @@ impl<'a> Reader<'a> {
     pub(super) fn outermost(mut self, text: &str) -> Parsed {
         self.fresh(text, None, &mut Shell::default());
         let whole = Span { start: 0, end: text.len() };
-        if self.variables.asked_in_loop && self.out.undecided.len() < 64 && !self.late(whole) {
+        let again = self.variables.asked_in_loop && self.out.undecided.len() < 64;
+        if again && !self.out.is_late() && !self.late(whole) {
             self.variables.restart();
             self.scripts.clear();
             self.documents.clear();
@@ -161,12 +162,17 @@ impl<'a> Reader<'a> {
 
     /// Whether time is over; noted once.
     pub(super) fn late(&mut self, span: Span) -> bool {
-        const WHY: &str = "reading the script takes too long";
         let late = self.deadline.is_over();
-        if late && !self.out.undecided.iter().any(|undecided| undecided.why == WHY) {
-            self.undecided(WHY, span);
+        if late {
+            self.out_of_time(span);
         }
         late
+    }
+
+    fn out_of_time(&mut self, span: Span) {
+        if !self.out.undecided.iter().any(|undecided| undecided.why == LATE) {
+            self.undecided(LATE, span);
+        }
     }
 
     /// Reads a script that no parser has seen: the outermost, or one in `span` that was put together.
@@ -236,8 +242,9 @@ impl<'a> Reader<'a> {
         if let Some(items) = plain::read(text) {
             return self.list(&items, place, shell);
         }
-        let Some(tree) = tree::read(text, self.deadline) else {
-            self.late(whole);
+        // tree-sitter looks at the clock seldom, and what it made has to be gone through and given back.
+        let Some(tree) = tree::read(text, self.deadline.earlier(self.limits.deadline / 10)) else {
+            self.out_of_time(whole);
             return Flow::default();
         };
         let other = if shell.brush { brush::read(text) } else { None };
@@ -296,6 +303,9 @@ impl<'a> Reader<'a> {
             Item::Pipe(stages) => {
                 let mut before: Option<Flow> = None;
                 for stage in stages {
+                    if self.late(place.span(0, 1)) {
+                        break;
+                    }
                     let mut inner = shell.clone();
                     if let Some(before) = before {
                         inner.input.clone_from(&before.output);

@@ -1,6 +1,6 @@
 //! What a script's own assignments say about its variables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::model::{Piece, Word};
 use super::word::Part;
@@ -14,6 +14,9 @@ pub(super) const STANDING: [&str; 2] = ["HOME", "PWD"];
 
 /// Bytes of a value that are followed; a longer one may be anything.
 const LONGEST: usize = 64 * 1024;
+
+/// Bytes that a field costs beside its text.
+const FIELD: usize = 16;
 
 /// What a variable may hold: one of `choices`, each a list of fields, or, if `unknown`, anything else.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,7 +64,11 @@ pub(super) struct Variables {
 impl Variables {
     /// Notes an assignment. `maybe`: it may not happen, or happen in a loop.
     pub(super) fn set(&mut self, name: &str, value: Value, maybe: bool) {
-        let long = value.choices.iter().any(|fields| fields.iter().map(String::len).sum::<usize>() > LONGEST);
+        // A field counts as much as the room that it takes.
+        let long = value
+            .choices
+            .iter()
+            .any(|fields| fields.iter().map(|field| FIELD + field.len()).sum::<usize>() > LONGEST);
         let value = if long { Value::anything() } else { value };
         self.ever.entry(name.to_owned()).or_default().merge(&value);
         if maybe {
@@ -86,14 +93,13 @@ impl Variables {
     /// The wordings that a command's words may have.
     pub(super) fn wordings(&mut self, words: &[(Vec<Part>, Span)], maybe: bool) -> Vec<Vec<Word>> {
         let mut environments: Vec<HashMap<String, Vec<String>>> = vec![HashMap::new()];
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
         for (index, (parts, _)) in words.iter().enumerate() {
             for part in parts {
                 let Part::Variable { name, .. } = part else { continue };
-                if seen.contains(&name.as_str()) {
+                if !seen.insert(name) {
                     continue;
                 }
-                seen.push(name);
                 let Some(value) = self.get(name, maybe).filter(|value| !value.unknown || index == 0) else {
                     continue;
                 };
