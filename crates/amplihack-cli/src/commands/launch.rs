@@ -80,5 +80,6 @@ fn options(args: LaunchArgs) -> Result<Options, Failure> {
             .map(|text| utf8(text, "--append-system-prompt"))
             .transpose()?,
         permissions: args.permissions.map(Into::into),
+        ..Options::default()
     })
 }
