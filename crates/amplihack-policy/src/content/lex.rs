@@ -154,7 +154,7 @@ fn plain_word(bytes: &[u8], at: usize) -> Option<(usize, u64, bool)> {
 const fn letters_in(eight: u64) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x80 * ONES;
-    let small = (eight | 0x20 * ONES) & !HIGH;
+    let small = (eight | (0x20 * ONES)) & !HIGH;
     // The highest bit of each byte says yes or no; no sum reaches into the next byte.
     let from_a = small + (0x80 - b'a' as u64) * ONES;
     let behind_z = small + (0x7f - b'z' as u64) * ONES;

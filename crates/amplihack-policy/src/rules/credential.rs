@@ -92,10 +92,11 @@ pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
                 .iter()
                 .any(|part| part.chars().any(char::is_alphanumeric) && may_be(part, names[0]))
     };
-    // Most names begin with a letter that none of the files begins with: no need to go through all of them.
+    // Most names begin with a letter that none of the files begins with: no need to go through all of them. Patterns
+    // begin with something else.
     let may_begin = |part: &String| {
         let first = part.as_bytes().first();
-        first.is_none_or(|first| !first.is_ascii_graphic() || FIRST[usize::from(*first)])
+        first.is_none_or(|first| !first.is_ascii_alphanumeric() || FIRST[usize::from(*first)])
     };
     if target.parts.iter().any(may_begin)
         && FILES.iter().filter(said).any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2))
