@@ -12,6 +12,7 @@ const FLOORS: &[(u32, &str)] = &[
     (5, "amplihack-cli"),
     (4, "amplihack-probe"),
     (3, "amplihack-launcher"),
+    (3, "amp-sdk"),
     (2, "amplihack-session"),
     (2, "amplihack-hooks"),
     (1, "amplihack-agent"),

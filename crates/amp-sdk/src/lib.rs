@@ -1,0 +1,23 @@
+//! The Amp SDK for Rust.
+//!
+//! It runs the Amp CLI and speaks its stream of JSON; it makes no request of its own. What a version of the CLI does not have is a
+//! typed error before anything is started, see [`capability`].
+
+pub mod capability;
+pub mod cli;
+pub mod error;
+pub mod governed;
+mod launch;
+pub mod mcp_config;
+pub mod model;
+pub mod options;
+pub mod rule;
+pub mod surface;
+pub mod version;
+
+pub use error::{CliEnd, Error, ErrorKind, Result, StderrTail, Wait};
+pub use governed::Authority;
+pub use mcp_config::{McpConfig, McpHttpServer, McpStdioServer};
+pub use options::{ContinueThread, Options, log_level, mode, visibility};
+pub use rule::{Action, Permission, PermissionOptions, create_permission};
+pub use surface::{Ssh, Surface};
