@@ -11,6 +11,7 @@ mod launch;
 pub mod mcp_config;
 pub mod model;
 pub mod options;
+pub mod permissions;
 pub mod rule;
 pub mod surface;
 pub mod version;
