@@ -1,17 +1,22 @@
-//! What each coding-agent CLI accepts: one folder an agent, one matrix with evidence, one builder of command lines.
+//! What each coding-agent CLI accepts and says: one folder an agent, one matrix with evidence, one builder of command
+//! lines, one model of events.
 //!
 //! Everything that amplihack knows about an agent's flags stands here, as data. Nothing in this crate starts a process,
 //! reads the environment of this process or touches the disk, but for [`lookup`], which asks where a program is.
 
-mod amp;
+pub mod amp;
 mod amplifier;
 mod claude;
 mod codex;
 pub mod command;
 mod copilot;
+pub mod decode;
 mod error;
+pub mod event;
+pub mod framer;
 pub mod grammar;
 pub mod installed;
+pub mod ledger;
 pub mod lookup;
 pub mod matrix;
 pub mod profile;
@@ -19,7 +24,9 @@ pub mod version;
 
 pub use amplihack_utils::agent_binary::AgentBinary;
 pub use command::{AgentCommand, DeliveredCommand, Options, Permissions};
+pub use decode::Decode;
 pub use error::{DeliveryError, Unsupported};
+pub use event::{AgentEvent, End, Envelope};
 pub use installed::{Installed, Trust};
 pub use matrix::{Capability, Evidence, Row, RunMode};
 pub use profile::{Profile, profile};

@@ -49,6 +49,8 @@ pub enum Capability {
     Hooks,
     /// Work under a permission level.
     Permissions(Permissions),
+    /// Report what it does as a stream of JSON lines.
+    Stream,
 }
 
 impl fmt::Display for Capability {
@@ -64,6 +66,7 @@ impl fmt::Display for Capability {
             Self::AppendSystemPrompt => f.write_str("--append-system-prompt"),
             Self::Hooks => f.write_str("the guard's hooks"),
             Self::Permissions(level) => write!(f, "--permissions {level}"),
+            Self::Stream => f.write_str("a stream of JSON lines"),
         }
     }
 }

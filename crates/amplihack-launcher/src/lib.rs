@@ -1,11 +1,13 @@
 //! The one door to a running agent: find it, decide how its prompt travels, say who is in charge, start it.
 //!
-//! [`plan`] decides everything and starts nothing but a version probe; [`start`] carries a plan out.
+//! [`plan`] decides everything and starts nothing but a version probe; [`start`] carries a plan out,
+//! [`start_events`] as a stream of typed events.
 
 pub mod discover;
 pub mod doctor;
 mod environment;
 mod error;
+mod events;
 pub mod flag_matrix;
 mod guard;
 pub mod install;
@@ -18,6 +20,7 @@ mod versions;
 
 pub use environment::{Change, MAX_DEPTH_VAR};
 pub use error::LaunchError;
+pub use events::{EventsEnded, LaunchedEvents, Wanted, start_events};
 pub use guard::own_program;
 pub use notice::Notice;
 pub use plan::{LaunchRequest, Plan, Task, enterable, plan};

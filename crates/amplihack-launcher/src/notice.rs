@@ -54,6 +54,8 @@ pub enum Notice {
     Denied(Vec<String>),
     /// Descendants that lose their environment will not know who is in charge.
     Context(ContextError),
+    /// The run's events are not kept.
+    NoJournal,
     /// Background processes of a headless run were ended.
     Background(Vec<Process>),
     /// Processes of the run could not be ended.
@@ -94,6 +96,9 @@ impl fmt::Display for Notice {
                     "the guard does not hold {agent}{version}: a probe on this machine saw it fail; `amplihack doctor --prove \
                      {agent}` tries again"
                 )
+            }
+            Self::NoJournal => {
+                f.write_str("this run's events are not kept: there is no home; set HOME or AMPLIHACK_HOME")
             }
             Self::Observing(agent) => {
                 write!(

@@ -7,7 +7,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use amplihack_agent::command::passthrough;
-use amplihack_agent::{AgentBinary, AgentCommand, DeliveredCommand, Installed, Options, RunMode, Trust};
+use amplihack_agent::{
+    AgentBinary, AgentCommand, Capability, DeliveredCommand, Installed, Options, RunMode, Trust,
+};
 use amplihack_hooks::injection::Injection;
 use amplihack_hooks::registration::Program;
 use amplihack_utils::config::Config;
@@ -79,6 +81,8 @@ pub struct Plan {
     pub notices: Vec<Notice>,
     /// How long the run may take to end after a signal.
     pub grace: Duration,
+    /// Whether the agent reports as a stream of JSON lines.
+    pub streamed: bool,
     pub(crate) guard: Option<Injection>,
     pub(crate) stdin_payload: Option<Vec<u8>>,
     pub(crate) handle: DeliveryHandle,
@@ -137,7 +141,7 @@ pub struct Delivery {
 /// Writes nothing but the version cache and, for a file channel, the prompt file. Refuses what cannot work: a missing
 /// agent, a prompt that no channel holds, a launch too deep, arguments that the platform would not take.
 pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, LaunchError> {
-    let LaunchRequest { agent, installed, mode, task, guard: program, cwd } = request;
+    let LaunchRequest { agent, installed, mode, mut task, guard: program, cwd } = request;
     let depth = depth(env, config.max_depth().into())?;
     enterable(&cwd)?;
     if installed.is_none()
@@ -152,6 +156,7 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         Some(installed) => installed,
         None => discover(agent, env, config, versions)?,
     };
+    let streamed = streams(&installed, mode, &mut task);
     let session = new_session_id().map_err(LaunchError::SessionId)?;
     let mut notices = Vec::new();
     // The agent's own commands start no session that calls tools.
@@ -201,11 +206,19 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         delivery,
         notices,
         grace: config.stop_grace(),
+        streamed,
         guard: guard.injection,
         stdin_payload,
         handle,
         env,
     })
+}
+
+/// Whether the agent reports as a stream. One that cannot is not asked to: what it prints is read as text.
+fn streams(installed: &Installed, mode: RunMode, task: &mut Task) -> bool {
+    let Task::Prompt { options, .. } = task else { return false };
+    options.stream &= installed.can(Capability::Stream, mode).is_ok();
+    options.stream
 }
 
 /// The run that `task` describes and how its prompt should travel; `Err` holds arguments that only pass through.

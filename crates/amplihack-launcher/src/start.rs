@@ -55,9 +55,9 @@ pub struct Ended {
 }
 
 /// The session's context file, removed when the launch ends.
-struct SessionMark {
+pub(crate) struct SessionMark {
     home: Option<std::path::PathBuf>,
-    id: SessionId,
+    pub(crate) id: SessionId,
 }
 
 impl Drop for SessionMark {
@@ -79,6 +79,21 @@ pub async fn start(
     hosting: Hosting,
     streams: Streams,
 ) -> Result<(Launched, Vec<Notice>), LaunchError> {
+    let Prepared { spec, guard, session, notices } = prepare(plan, hosting, streams)?;
+    let run = AgentRun::start(spec).await?;
+    Ok((Launched { run, guard, session }, notices))
+}
+
+/// A run that is ready to start, and what must live as long as it does.
+pub(crate) struct Prepared {
+    pub(crate) spec: RunSpec,
+    pub(crate) guard: Option<Written>,
+    pub(crate) session: SessionMark,
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// Says who is in charge, writes the guard, and describes the run.
+pub(crate) fn prepare(plan: Plan, hosting: Hosting, streams: Streams) -> Result<Prepared, LaunchError> {
     let mut notices = Vec::new();
     let agent = plan.installed.agent;
     let home = plan.env.amplihack_home();
@@ -105,7 +120,7 @@ pub async fn start(
         (None, Terminal::Detached) if plan.delivery.is_none() => Input::Inherit,
         (None, Terminal::Detached) => Input::Null,
     };
-    let run = AgentRun::start(RunSpec {
+    let spec = RunSpec {
         stdin,
         stdout: streams.stdout,
         stderr: streams.stderr,
@@ -117,9 +132,8 @@ pub async fn start(
         subreaper: hosting == Hosting::Binary,
         signals: hosting == Hosting::Binary,
         ..RunSpec::new(plan.command)
-    })
-    .await?;
-    Ok((Launched { run, guard, session }, notices))
+    };
+    Ok(Prepared { spec, guard, session, notices })
 }
 
 impl Launched {
@@ -131,17 +145,23 @@ impl Launched {
     /// Waits for the end of the run.
     pub async fn wait(self) -> Result<Ended, RunError> {
         let outcome = self.run.wait().await?;
-        let denials = self.guard.as_ref().map(Written::denials).unwrap_or_default();
-        let mut notices = Vec::new();
-        if !denials.is_empty() {
-            notices.push(Notice::Denied(denials.clone()));
-        }
-        if !outcome.background.is_empty() {
-            notices.push(Notice::Background(outcome.background.clone()));
-        }
-        if !outcome.survivors.is_empty() {
-            notices.push(Notice::Survivors(outcome.survivors.clone()));
-        }
+        let (denials, notices) = aftermath(self.guard.as_ref(), &outcome);
         Ok(Ended { outcome, denials, notices })
     }
+}
+
+/// What the guard denied, and what to tell a person of the end.
+pub(crate) fn aftermath(guard: Option<&Written>, outcome: &Outcome) -> (Vec<String>, Vec<Notice>) {
+    let denials = guard.map(Written::denials).unwrap_or_default();
+    let mut notices = Vec::new();
+    if !denials.is_empty() {
+        notices.push(Notice::Denied(denials.clone()));
+    }
+    if !outcome.background.is_empty() {
+        notices.push(Notice::Background(outcome.background.clone()));
+    }
+    if !outcome.survivors.is_empty() {
+        notices.push(Notice::Survivors(outcome.survivors.clone()));
+    }
+    (denials, notices)
 }

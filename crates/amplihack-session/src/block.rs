@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::error::RunError;
-use crate::outcome::{Exit, Outcome, Why};
+use amplihack_utils::sys::Exit;
+
+use crate::outcome::{Outcome, Why};
 use crate::run::run_to_end;
 use crate::spec::{Deadlines, Output, RunSpec};
 
@@ -60,7 +62,7 @@ pub fn probe(command: Command, timeout: Duration) -> Result<ProbeOutput, RunErro
         ..RunSpec::new(command)
     })?;
     match outcome.why {
-        Why::Ended | Why::Interrupted(_) => {
+        Why::Ended | Why::Lingered | Why::Interrupted(_) => {
             Ok(ProbeOutput { exit: outcome.exit, stdout: outcome.stdout.bytes, stderr: outcome.stderr.bytes })
         }
         Why::Deadline(_) => Err(RunError::TimedOut { program, after: timeout }),

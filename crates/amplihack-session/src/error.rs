@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::log::LogError;
 
 /// A run that did not come to an end of its own. Whatever it had started is ended.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,9 @@ pub enum RunError {
         /// What the system said.
         source: io::Error,
     },
+    /// The run's journal cannot be written, so nothing more of it is shown.
+    #[error("keep the journal of the run: {0}")]
+    Journal(#[from] LogError),
     /// A probe did not end in time.
     #[error("run {}: no end after {} s; run it by hand to see what it waits for", program.display(), after.as_secs_f32())]
     TimedOut {
@@ -65,6 +69,7 @@ impl Explain for RunError {
         match self {
             Self::Spawn { .. } => "spawn_failed",
             Self::Watch { .. } => "watch_failed",
+            Self::Journal(log) => log.kind(),
             Self::TimedOut { .. } => "timed_out",
         }
     }
@@ -72,7 +77,7 @@ impl Explain for RunError {
     fn exit(&self) -> ExitKind {
         match self {
             Self::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => ExitKind::NotFound,
-            Self::Spawn { .. } | Self::Watch { .. } => ExitKind::Failed,
+            Self::Spawn { .. } | Self::Watch { .. } | Self::Journal(_) => ExitKind::Failed,
             Self::TimedOut { .. } => ExitKind::Budget,
         }
     }

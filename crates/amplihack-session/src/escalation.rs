@@ -23,6 +23,8 @@ pub struct Graces {
     pub sweep: Duration,
     /// From SIGKILL until survivors are given up.
     pub kill: Duration,
+    /// From the agent's own word that it is done to its end.
+    pub linger: Duration,
 }
 
 impl Graces {
@@ -36,6 +38,7 @@ impl Graces {
             settle: at_most(100),
             sweep: at_most(1000),
             kill: Duration::from_secs(2),
+            linger: step,
         }
     }
 }
@@ -47,6 +50,8 @@ pub enum Input {
     Signal(Signal),
     /// The child wrote something.
     Output,
+    /// The child says that it is done: nothing more is expected of it but its end.
+    Over,
     /// The child ended.
     Exited,
     /// No captured output of the run is open any more.
@@ -116,6 +121,8 @@ pub struct Escalation {
     deadlines: Deadlines,
     started: Instant,
     last_output: Option<Instant>,
+    /// When the child said that it is done.
+    over: Option<Instant>,
     phase: Phase,
     why: Why,
     /// The signal that was passed on last.
@@ -133,6 +140,7 @@ impl Escalation {
             deadlines,
             started: now,
             last_output: None,
+            over: None,
             phase: Phase::Running,
             why: Why::Ended,
             passed_on: None,
@@ -170,21 +178,32 @@ impl Escalation {
                 self.last_output = Some(now);
                 Vec::new()
             }
+            Input::Over => {
+                self.over.get_or_insert(now);
+                Vec::new()
+            }
             Input::Exited => self.exited(now),
             Input::Drained => self.drained(now),
             Input::Members(count) => self.members(now, count),
         }
     }
 
-    /// The deadline that passes next. Once there was output, silence is counted from there.
-    fn next_deadline(&self) -> Option<(Instant, Deadline)> {
+    /// What passes next, and why the run ends then. Once there was output, silence is counted from there; once the child
+    /// is done, only its end is waited for.
+    fn next_deadline(&self) -> Option<(Instant, Why)> {
         let Deadlines { startup, idle, total } = self.deadlines;
-        let startup = startup.filter(|_| self.last_output.is_none());
+        let startup = startup.filter(|_| self.last_output.is_none() && self.over.is_none());
+        let idle = idle.filter(|_| self.over.is_none());
         let idle_from = self.last_output.unwrap_or(self.started);
+        let after = |from: Instant, wait: Option<Duration>, why| {
+            wait.and_then(|wait| from.checked_add(wait)).map(|at| (at, why))
+        };
         [
-            startup.and_then(|after| self.started.checked_add(after)).map(|at| (at, Deadline::Startup)),
-            idle.and_then(|after| idle_from.checked_add(after)).map(|at| (at, Deadline::Idle)),
-            total.and_then(|after| self.started.checked_add(after)).map(|at| (at, Deadline::Total)),
+            after(self.started, startup, Why::Deadline(Deadline::Startup)),
+            after(idle_from, idle, Why::Deadline(Deadline::Idle)),
+            after(self.started, total, Why::Deadline(Deadline::Total)),
+            // One that goes on after its word is not done yet.
+            self.over.and_then(|over| after(over.max(idle_from), Some(self.graces.linger), Why::Lingered)),
         ]
         .into_iter()
         .flatten()
@@ -194,8 +213,8 @@ impl Escalation {
     fn time(&mut self, now: Instant) -> Vec<Action> {
         match self.phase {
             Phase::Running => match self.next_deadline() {
-                Some((at, deadline)) if at <= now => {
-                    self.why = Why::Deadline(deadline);
+                Some((at, why)) if at <= now => {
+                    self.why = why;
                     self.ask(now, Signal::INT)
                 }
                 _ => Vec::new(),

@@ -5,22 +5,29 @@
 //! answers only when nothing of the run is left, or says what is. What to do when is decided by [`Escalation`], which
 //! knows no process and no clock; the rest carries it out. Dropping a run ends it.
 //!
+//! [`EventRun`] is the same run as a stream of typed events, with a [`journal`] on disk.
+//!
 //! This crate knows nothing of agents' command lines.
 
 mod block;
 mod error;
 mod escalation;
+pub mod journal;
 mod outcome;
 mod pipes;
 mod run;
 mod signals;
 mod spawner;
 mod spec;
+mod stream;
 mod tree;
 
+pub use amplihack_utils::sys::Exit;
 pub use block::{ProbeOutput, probe, run_blocking};
 pub use error::RunError;
 pub use escalation::{Action, Escalation, Graces, Input as EscalationInput, Target};
-pub use outcome::{Captured, Deadline, Exit, Outcome, Process, Why};
+pub use journal::{Journal, RunRecord};
+pub use outcome::{Captured, Deadline, Outcome, Process, Why};
 pub use run::{AgentRun, run_to_end};
 pub use spec::{Deadlines, Input, Output, RunSpec, Terminal};
+pub use stream::{EventRun, Finished, Reading};

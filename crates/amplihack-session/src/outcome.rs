@@ -3,40 +3,7 @@
 use std::io;
 
 use amplihack_utils::error::ExitKind;
-use amplihack_utils::sys::{Ended, Proc, Signal};
-
-/// How the child itself ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// It returned this code, 0 to 255.
-    Code(i32),
-    /// It was ended by the signal of this number.
-    Signal(i32),
-}
-
-impl Exit {
-    /// The code as a shell would give it: the child's own, or 128 + n after signal n.
-    pub const fn code(self) -> i32 {
-        match self {
-            Self::Code(code) => code,
-            Self::Signal(signal) => 128 + signal,
-        }
-    }
-
-    /// Whether the child returned 0.
-    pub const fn success(self) -> bool {
-        matches!(self, Self::Code(0))
-    }
-}
-
-impl From<Ended> for Exit {
-    fn from(ended: Ended) -> Self {
-        match ended {
-            Ended::Code(code) => Self::Code(code),
-            Ended::Signal(signal) => Self::Signal(signal),
-        }
-    }
-}
+use amplihack_utils::sys::{Exit, Proc, Signal};
 
 /// Which deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,6 +25,8 @@ pub enum Why {
     Interrupted(Signal),
     /// A deadline passed, and the run was ended.
     Deadline(Deadline),
+    /// The child said that it was done, did not end, and was ended.
+    Lingered,
 }
 
 /// A process as named to a person.
@@ -117,7 +86,7 @@ impl Outcome {
     /// After a deadline 5. Otherwise the child's own.
     pub fn code(&self) -> i32 {
         match self.why {
-            Why::Ended => self.exit.code(),
+            Why::Ended | Why::Lingered => self.exit.code(),
             Why::Interrupted(signal) => 128 + signal.as_raw(),
             Why::Deadline(_) => i32::from(ExitKind::Budget.code()),
         }

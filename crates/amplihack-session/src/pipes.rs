@@ -106,6 +106,29 @@ impl Tap {
         false
     }
 
+    /// Gives what was read and not given yet. For a streamed output.
+    pub(crate) fn give(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.kept.bytes)
+    }
+
+    /// Takes back what [`Self::give`] gave and nobody used.
+    pub(crate) fn put_back(&mut self, bytes: Vec<u8>) {
+        self.kept.bytes = bytes;
+    }
+
+    /// Takes what there is, if there is something, whether or not the runtime knows of it by now. False: nothing, or closed.
+    pub(crate) fn peek(&mut self) -> bool {
+        let Some(pipe) = &self.pipe else { return false };
+        match rustix::io::read(pipe, &mut *self.buffer) {
+            Ok(count @ 1..) => {
+                self.kept.take(self.buffer.get(..count).unwrap_or_default());
+                true
+            }
+            // The end of the pipe, and errors, are for the turn that waits for them.
+            _ => false,
+        }
+    }
+
     /// Takes what is in the pipe without waiting, and closes it: somebody else may hold its other end for ever.
     pub(crate) fn finish(mut self) -> Captured {
         if let Some(pipe) = self.pipe.take().and_then(|pipe| pipe.into_nonblocking_fd().ok()) {
@@ -147,6 +170,7 @@ impl Kept {
                     self.cut(limit);
                 }
             }
+            Output::Stream => self.bytes.extend_from_slice(new),
             Output::Inherit | Output::Null => self.dropped += new.len() as u64,
         }
     }

@@ -6,13 +6,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use amplihack_utils::sys::{self, SavedTerminal, Signal};
+use amplihack_utils::sys::{self, Exit, SavedTerminal, Signal};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::error::RunError;
 use crate::escalation::{Action, Escalation, Graces, Input as Told, Target};
-use crate::outcome::{Exit, Outcome, Process};
+use crate::outcome::{Outcome, Process};
 use crate::pipes::{Feed, Tap};
 use crate::signals::{Listener, Notice};
 use crate::spawner;
@@ -129,14 +129,38 @@ impl AgentRun {
     ///
     /// An error means that the run could no longer be watched; it is killed then.
     pub async fn wait(mut self) -> Result<Outcome, RunError> {
+        while !self.turn().await? {}
+        self.finish()
+    }
+
+    /// Waits for what happens next, and takes it in. True when the run is over. Cancel-safe.
+    async fn turn(&mut self) -> Result<bool, RunError> {
+        let event = self.event().await;
+        event
+            .and_then(|event| self.handle(&event))
+            .map_err(|source| RunError::watch(&self.program, "see its processes")(source))
+    }
+
+    /// Waits for the next bytes of a streamed stdout. `None` when the run is over: what was in the pipe then is in the
+    /// outcome. Cancel-safe.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, RunError> {
         loop {
-            let event = self.event().await;
-            match event.and_then(|event| self.handle(&event)) {
-                Ok(false) => {}
-                Ok(true) => return self.finish(),
-                Err(source) => return Err(RunError::watch(&self.program, "see its processes")(source)),
+            let over = self.turn().await?;
+            let bytes = self.stdout.give();
+            if over {
+                self.stdout.put_back(bytes);
+                return Ok(None);
+            }
+            if !bytes.is_empty() {
+                return Ok(Some(bytes));
             }
         }
+    }
+
+    /// The child says that it is done. If it does not end soon, it is ended.
+    pub(crate) fn expect_end(&mut self) -> Result<(), RunError> {
+        let told = self.tell(Told::Over);
+        told.map(drop).map_err(RunError::watch(&self.program, "see its processes"))
     }
 
     async fn event(&mut self) -> io::Result<Event> {
@@ -189,7 +213,11 @@ impl AgentRun {
                 let members = self.count()?;
                 self.tell(Told::Members(members))
             }
-            Event::Woke => self.tell(Told::Tick),
+            Event::Woke => {
+                // A reader who came back late finds what the child wrote meanwhile: that was no silence.
+                let spoke = self.stdout.peek() && self.tell(Told::Output)?;
+                Ok(spoke || self.tell(Told::Tick)?)
+            }
         }
     }
 
@@ -233,7 +261,7 @@ impl AgentRun {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Outcome, RunError> {
+    pub(crate) fn finish(mut self) -> Result<Outcome, RunError> {
         let mut survivors = Vec::new();
         if self.exit.is_none() {
             survivors.push(Process { pid: self.pid(), name: self.program.to_string_lossy().into_owned() });
@@ -295,7 +323,7 @@ async fn ended(child: &AsyncFd<OwnedFd>) -> io::Result<Exit> {
     loop {
         let mut ready = child.readable().await?;
         if let Some(end) = sys::ended(child.get_ref())? {
-            return Ok(end.into());
+            return Ok(end);
         }
         ready.clear_ready();
     }

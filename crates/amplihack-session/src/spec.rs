@@ -41,6 +41,9 @@ pub enum Output {
     Head(usize),
     /// The last bytes, at most so many, are kept; the rest is read and counted.
     Tail(usize),
+    /// To whoever reads the run: what nobody takes is not read, and holds the child up. For standard output, and set by
+    /// [`EventRun::start`](crate::EventRun::start).
+    Stream,
 }
 
 /// How long a run may take. `None`: as long as it likes.
@@ -130,12 +133,12 @@ impl Output {
         match self {
             Self::Inherit => Stdio::inherit(),
             Self::Null => Stdio::null(),
-            Self::Head(_) | Self::Tail(_) => Stdio::piped(),
+            Self::Head(_) | Self::Tail(_) | Self::Stream => Stdio::piped(),
         }
     }
 
     fn is_captured(self) -> bool {
-        matches!(self, Self::Head(_) | Self::Tail(_))
+        matches!(self, Self::Head(_) | Self::Tail(_) | Self::Stream)
     }
 }
 

@@ -47,8 +47,8 @@ pub enum LogError {
     /// Another writer does not let go.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// A line must not contain a newline.
-    #[error("line with a newline in it for log {}; write it as compact JSON", path.display())]
+    /// A line must not contain a newline, and several lines must end with one.
+    #[error("newline within or missing after a line for log {}; write compact JSON, a line a value", path.display())]
     Newline {
         /// The log.
         path: PathBuf,
@@ -109,6 +109,19 @@ impl JsonLog {
         bytes.extend_from_slice(line);
         bytes.push(b'\n');
         self.locked(|file| append_whole(file, &bytes))
+    }
+
+    /// Appends `lines`, each with its newline, by one `write`: several events cost what one does.
+    ///
+    /// A writer that is killed meanwhile may leave some of them; each is there whole or not at all.
+    pub fn append_lines(&mut self, lines: &[u8]) -> Result<(), LogError> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        if lines.last() != Some(&b'\n') {
+            return Err(LogError::Newline { path: self.path.clone() });
+        }
+        self.locked(|file| append_whole(file, lines))
     }
 
     /// Appends `value` as one line of compact JSON.

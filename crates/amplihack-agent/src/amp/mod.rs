@@ -1,5 +1,8 @@
 //! Amp.
 
+pub mod sdk;
+pub mod wire;
+
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
 

@@ -59,6 +59,8 @@ pub struct Options {
     pub append_system_prompt: Option<String>,
     /// The permission level; `None` leaves the agent's own default.
     pub permissions: Option<Permissions>,
+    /// Report as a stream of JSON lines.
+    pub stream: bool,
 }
 
 /// One agent run, described; [`AgentCommand::deliver`] makes the command of it.
@@ -297,6 +299,9 @@ impl AgentCommand<'_> {
         }
         if let Some(level) = options.permissions {
             self.option(&mut slots, Capability::Permissions(level), None)?;
+        }
+        if options.stream {
+            self.option(&mut slots, Capability::Stream, None)?;
         }
         let mut line = self.before_verb.to_vec();
         line.extend(slots.front);

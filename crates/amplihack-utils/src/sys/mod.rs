@@ -18,7 +18,7 @@ pub use limits::{ArgLimits, arg_limits, exec_cost};
 pub use proc::{Proc, children, environ_has, is_main_thread, living, process_alive, processes, start_time};
 pub use rustix::process::Signal;
 pub use signal::{
-    Ended, ended, ignores, open_pidfd, reap, send, send_to_group, send_to_process, stop_self, stopped,
+    Exit, ended, ignores, open_pidfd, reap, send, send_to_group, send_to_process, stop_self, stopped,
 };
 pub use terminal::{SavedTerminal, is_terminal};
 pub use work::WorkLimit;

@@ -1,5 +1,6 @@
 //! Signals to processes and groups, and the end of a process by its file descriptor: no id is reused under our feet.
 
+use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,16 +10,42 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, pidfd_open,
     pidfd_send_signal, waitid,
 };
+use serde::{Deserialize, Serialize};
 
 use super::proc::start_time;
 
 /// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exit {
     /// It returned this code, 0 to 255.
     Code(i32),
     /// It was ended by the signal of this number.
     Signal(i32),
+}
+
+impl Exit {
+    /// The code as a shell would give it: the process's own, or 128 + n after signal n.
+    pub const fn code(self) -> i32 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+
+    /// Whether the process returned 0.
+    pub const fn success(self) -> bool {
+        matches!(self, Self::Code(0))
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
 }
 
 fn id(pid: u32) -> io::Result<Pid> {
@@ -59,11 +86,11 @@ fn gone_is_fine(result: Result<(), Errno>) -> io::Result<()> {
 }
 
 /// How the child behind `pidfd` ended, or `None` if it runs. It stays unreaped, so that its id and group stay taken.
-pub fn ended(pidfd: impl AsFd) -> io::Result<Option<Ended>> {
+pub fn ended(pidfd: impl AsFd) -> io::Result<Option<Exit>> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let status = waitid(WaitId::PidFd(pidfd.as_fd()), options)?;
     Ok(status.and_then(|status| {
-        status.exit_status().map(Ended::Code).or_else(|| status.terminating_signal().map(Ended::Signal))
+        status.exit_status().map(Exit::Code).or_else(|| status.terminating_signal().map(Exit::Signal))
     }))
 }
 
@@ -98,10 +125,10 @@ pub fn ignores(signal: Signal) -> bool {
 mod tests {
     use std::process::Command;
 
-    use super::{Ended, Signal, ended, id, ignores, open_pidfd, send, send_to_process};
+    use super::{Exit, Signal, ended, id, ignores, open_pidfd, send, send_to_process};
     use crate::sys::start_time;
 
-    fn wait(pidfd: &std::os::fd::OwnedFd) -> Ended {
+    fn wait(pidfd: &std::os::fd::OwnedFd) -> Exit {
         loop {
             if let Some(end) = ended(pidfd).unwrap() {
                 return end;
@@ -116,8 +143,8 @@ mod tests {
         let pidfd = open_pidfd(child.id(), start_time(child.id()).unwrap()).unwrap();
         assert_eq!(ended(&pidfd).unwrap(), None);
         send(&pidfd, Signal::TERM).unwrap();
-        assert_eq!(wait(&pidfd), Ended::Signal(15));
-        assert_eq!(wait(&pidfd), Ended::Signal(15));
+        assert_eq!(wait(&pidfd), Exit::Signal(15));
+        assert_eq!(wait(&pidfd), Exit::Signal(15));
         child.wait().unwrap();
         send(&pidfd, Signal::TERM).unwrap();
     }
@@ -128,7 +155,7 @@ mod tests {
         let started = start_time(child.id()).unwrap();
         assert!(open_pidfd(child.id(), started + 1).is_err());
         send_to_process(child.id(), Signal::KILL).unwrap();
-        assert_eq!(wait(&open_pidfd(child.id(), started).unwrap()), Ended::Signal(9));
+        assert_eq!(wait(&open_pidfd(child.id(), started).unwrap()), Exit::Signal(9));
         child.wait().unwrap();
     }
 

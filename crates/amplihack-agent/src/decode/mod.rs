@@ -1,0 +1,37 @@
+//! From an agent's output to events: bytes in, events out, no input or output of its own.
+
+mod text;
+
+use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::sys::Exit;
+
+use crate::event::{AgentEvent, End};
+
+pub use text::PlainText;
+
+/// Reads the output of one run of one agent.
+///
+/// A decoder never fails: a line that it cannot read is a warning or [`AgentEvent::Raw`], and the next one is read.
+/// It gives no [`AgentEvent::End`]: an agent's own record of its end is kept, because only its exit shows whether it was so.
+pub trait Decode: Send {
+    /// Reads one line, without its newline, and adds what it says to `out`.
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>);
+
+    /// Whether the agent has said that it is done, so that only its process's end is to come.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// What the run came to, in the agent's own record, if it made one.
+    fn said(&mut self) -> Option<End>;
+
+    /// How the run ended, now that all of its output is read and its process ended with `exit`; `None` for a recording.
+    fn finish(&mut self, exit: Option<Exit>) -> End {
+        End::settle(self.said(), exit)
+    }
+}
+
+/// The decoder of `agent`'s stream of JSON lines; for an agent without one, of plain text.
+pub fn decoder(agent: AgentBinary) -> Box<dyn Decode> {
+    Box::new(PlainText::new(agent))
+}

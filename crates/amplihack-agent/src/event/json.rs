@@ -1,0 +1,102 @@
+//! JSON that is passed on as it came: not parsed, not reordered, not changed.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+/// A JSON value in the text that it came in.
+#[derive(Debug, Clone)]
+pub struct Json(Box<RawValue>);
+
+impl Json {
+    /// The value in its own text.
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The value, parsed. What JSON allows and no number type holds is null.
+    pub fn value(&self) -> Value {
+        serde_json::from_str(self.0.get()).unwrap_or_default()
+    }
+}
+
+impl From<Box<RawValue>> for Json {
+    fn from(raw: Box<RawValue>) -> Self {
+        Self(raw)
+    }
+}
+
+impl From<&RawValue> for Json {
+    fn from(raw: &RawValue) -> Self {
+        Self(raw.to_owned())
+    }
+}
+
+impl From<&Value> for Json {
+    fn from(value: &Value) -> Self {
+        // A value always has a text.
+        to_raw_value(value).map(Self).unwrap_or_default()
+    }
+}
+
+impl Default for Json {
+    /// `null`.
+    fn default() -> Self {
+        Self(RawValue::NULL.to_owned())
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text() || self.value() == other.value()
+    }
+}
+
+impl Eq for Json {}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    /// By way of a value: an event's tag is looked for first, and after that its own text is gone.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(|value| Self::from(&value))
+    }
+}
+
+/// A line as a JSON string; bytes that are no UTF-8 are written as an array of numbers.
+pub(super) mod line {
+    use bytes::Bytes;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Line {
+        Text(String),
+        Bytes(Vec<u8>),
+    }
+
+    #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+    pub(in super::super) fn serialize<S: Serializer>(
+        line: &Option<Bytes>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let Some(line) = line else { return serializer.serialize_none() };
+        match std::str::from_utf8(line) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => serializer.collect_seq(line.iter()),
+        }
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Bytes>, D::Error> {
+        Ok(Option::<Line>::deserialize(deserializer)?.map(|line| match line {
+            Line::Text(text) => text.into(),
+            Line::Bytes(bytes) => bytes.into(),
+        }))
+    }
+}

@@ -1,0 +1,212 @@
+//! What an agent does, as one model for all of them.
+//!
+//! Texts are the agent's own, byte for byte: nothing is trimmed. What the model has no place for is kept whole as
+//! [`AgentEvent::Raw`], and the line behind every event is in its [`Envelope`] where that was asked for.
+
+mod end;
+mod json;
+mod usage;
+
+use amplihack_utils::agent_binary::AgentBinary;
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+pub use end::{End, FailKind, Summary};
+pub use json::Json;
+pub use usage::{Totals, Usage};
+
+/// One thing that an agent did. `type` in JSON, in snake case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AgentEvent {
+    /// Its session began, or went on.
+    Started(Started),
+    /// It said something, whole or in parts.
+    Text(Text),
+    /// It thought something, whole or in parts.
+    Thinking(Text),
+    /// It asked for a tool.
+    ToolCall(ToolCall),
+    /// A tool gave something back.
+    ToolResult(ToolResult),
+    /// It asked whether it may.
+    PermissionAsked(Permission),
+    /// It was told whether it may.
+    PermissionDecided(Permission),
+    /// What a message, or all of the run, used.
+    Usage(Usage),
+    /// Something to know that ends nothing: a retry, an error that the agent survived, a line that is too long.
+    Warning(Warning),
+    /// A line that this model has no place for.
+    Raw(Raw),
+    /// The end: the last event of every run, and the only one of its kind.
+    End(End),
+}
+
+/// An event with its place in the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Envelope {
+    /// Its number in the run, from 0, without gaps.
+    pub seq: u64,
+    /// When it was read.
+    pub at: Timestamp,
+    /// The line that it came from, without its newline. On the first event of a line only, and only if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "json::line")]
+    pub raw: Option<Bytes>,
+    /// The event.
+    #[serde(flatten)]
+    pub event: AgentEvent,
+}
+
+/// The beginning of an agent's session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// The agent.
+    pub agent: AgentBinary,
+    /// The agent's own name of the session, to resume it by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The agent's version, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The model, where the agent says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Where it works, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The tools that it has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// The MCP servers that it knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<McpServer>,
+}
+
+impl Started {
+    /// The beginning of a session of which only the agent is known.
+    pub const fn of(agent: AgentBinary) -> Self {
+        Self {
+            agent,
+            session: None,
+            version: None,
+            model: None,
+            cwd: None,
+            tools: Vec::new(),
+            mcp_servers: Vec::new(),
+        }
+    }
+}
+
+/// An MCP server as an agent sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct McpServer {
+    /// Its name.
+    pub name: String,
+    /// Its status, in the agent's own word.
+    pub status: String,
+}
+
+/// Text of an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Text {
+    /// The text, or the next part of it.
+    pub text: String,
+    /// This is a part: the whole text comes later, or never.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub delta: bool,
+    /// The agent's name of the message that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The tool call whose sub-agent said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The agent's name of the call.
+    pub id: String,
+    /// The tool, in the agent's own word.
+    pub name: String,
+    /// The call's arguments, as the agent gave them.
+    pub input: Json,
+    /// The tool call whose sub-agent asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+}
+
+/// What a tool gave back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The call that it answers.
+    pub id: String,
+    /// What the tool gave back, as text; blocks of text are joined by newlines, other blocks are their JSON.
+    pub output: String,
+    /// Whether the agent calls it a failure.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_error: bool,
+    /// The exit code of a command, where the agent says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// The tool call whose sub-agent it was for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+}
+
+/// A question whether a tool may run, or its answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Permission {
+    /// The agent's name of the question or of the tool call.
+    pub id: String,
+    /// The tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Whether it may; in an answer only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<bool>,
+    /// Why, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Something to know that ends nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// What kind: `retry`, `error`, `too_long`, `not_json`, `stderr`, or the agent's own word.
+    pub kind: String,
+    /// What is to know.
+    pub message: String,
+}
+
+impl Warning {
+    /// A warning of `kind`.
+    pub fn new(kind: &str, message: impl Into<String>) -> Self {
+        Self { kind: kind.to_owned(), message: message.into() }
+    }
+}
+
+/// A line that the model has no place for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Raw {
+    /// The agent's word for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The line, where it is JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Json>,
+    /// The line, where it is not; bytes that are no UTF-8 are replaced here, and whole in [`Envelope::raw`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+#[cfg(test)]
+mod tests;

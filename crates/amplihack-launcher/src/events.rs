@@ -1,0 +1,113 @@
+//! Starting an agent as a stream of events.
+
+use std::sync::Arc;
+
+use amplihack_agent::decode::{PlainText, decoder};
+use amplihack_agent::event::Totals;
+use amplihack_agent::{End, Envelope};
+use amplihack_hooks::injection::Written;
+use amplihack_session::journal::RunRecord;
+use amplihack_session::{EventRun, Finished, Journal, Reading, RunError};
+use amplihack_utils::launcher_context::SessionId;
+
+use crate::error::LaunchError;
+use crate::notice::Notice;
+use crate::plan::Plan;
+use crate::start::{Hosting, Prepared, SessionMark, Streams, aftermath, prepare};
+
+/// A running agent whose events are read.
+pub struct LaunchedEvents {
+    run: EventRun,
+    guard: Option<Arc<Written>>,
+    // Last: the session's directory goes when the guard's is gone.
+    session: SessionMark,
+}
+
+/// How the events of a launch are wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// Each line's own bytes go with its first event.
+    pub raw: bool,
+    /// A run in which the policy denied a call is not a success, whatever the agent says.
+    pub fail_on_denial: bool,
+}
+
+/// The end of a launch whose events were read.
+#[derive(Debug)]
+pub struct EventsEnded {
+    /// How the run ended, what it used, what is left.
+    pub finished: Finished,
+    /// The rules behind the calls that the policy denied, in their order.
+    pub denials: Vec<String>,
+    /// What to tell a person.
+    pub notices: Vec<Notice>,
+}
+
+/// Starts what `plan` decided, as [`start`](crate::start()) does, and reads its events.
+///
+/// They are in the session's journal before they are given. A journal that cannot be made refuses the launch; without a
+/// home there is none, which is a notice.
+pub async fn start_events(
+    plan: Plan,
+    hosting: Hosting,
+    streams: Streams,
+    wanted: Wanted,
+) -> Result<(LaunchedEvents, Vec<Notice>), LaunchError> {
+    let agent = plan.installed.agent;
+    let streamed = plan.streamed;
+    let record = RunRecord::of_this_process(agent, &plan.cwd);
+    let home = plan.env.amplihack_home();
+    let Prepared { spec, guard, session, mut notices } = prepare(plan, hosting, streams)?;
+    let journal = match &home {
+        Some(home) => Some(Journal::create(home, &session.id, record).map_err(RunError::Journal)?),
+        None => {
+            notices.push(Notice::NoJournal);
+            None
+        }
+    };
+    let decoder = if streamed { decoder(agent) } else { Box::new(PlainText::new(agent)) };
+    let guard = guard.map(Arc::new);
+    let judging = guard.clone().filter(|_| wanted.fail_on_denial);
+    let judge = Box::new(move |end: &mut End| {
+        if let Some(guard) = judging {
+            deny(end, &guard.denials());
+        }
+    });
+    let reading = Reading { decoder, journal, raw: wanted.raw, judge };
+    let run = EventRun::start(spec, reading).await?;
+    Ok((LaunchedEvents { run, guard, session }, notices))
+}
+
+impl LaunchedEvents {
+    /// The session of this launch.
+    pub fn session(&self) -> &SessionId {
+        &self.session.id
+    }
+
+    /// The next event; see [`EventRun::next`].
+    pub async fn next(&mut self) -> Result<Option<Envelope>, RunError> {
+        self.run.next().await
+    }
+
+    /// What the run used so far.
+    pub fn usage(&self) -> Totals {
+        self.run.usage()
+    }
+
+    /// Takes the remaining events without looking at them, and waits for the end of the run.
+    pub async fn finish(self) -> Result<EventsEnded, RunError> {
+        let Self { run, guard, session } = self;
+        let finished = run.wait().await?;
+        let (denials, notices) = aftermath(guard.as_deref(), &finished.outcome);
+        drop((guard, session));
+        Ok(EventsEnded { finished, denials, notices })
+    }
+}
+
+/// A success with a denied call is none.
+fn deny(end: &mut End, denials: &[String]) {
+    if end.is_success() && !denials.is_empty() {
+        let summary = std::mem::take(end.summary_mut());
+        *end = End::Denied { message: format!("the policy denied {}", denials.join(", ")), summary };
+    }
+}

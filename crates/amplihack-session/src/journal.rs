@@ -1,0 +1,189 @@
+//! What a run did, on disk before anybody sees it: `$AMPLIHACK_HOME/sessions/<id>/`.
+//!
+//! `events.jsonl` holds the events with the lines behind them, one JSON object a line; `run.json` says whose they are, and
+//! once the run is over how it ended. A run without its end whose process is gone was killed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use amplihack_agent::event::{End, Envelope, Totals};
+use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::fs::{Durability, create_private_dir, read_regular, write_atomic};
+use amplihack_utils::launcher_context::SessionId;
+use amplihack_utils::log::{JsonLog, LogError};
+use amplihack_utils::sys;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The largest `run.json` that is read. Its only long part is the agent's last text.
+const MAX_RECORD: u64 = 16 * 1024 * 1024;
+
+/// What `run.json` says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RunRecord {
+    /// The agent.
+    pub agent: AgentBinary,
+    /// Where it worked; what is not UTF-8 in it is replaced.
+    pub cwd: String,
+    /// The process that reads the run.
+    pub pid: u32,
+    /// When that process started, in clock ticks since boot.
+    pub start_time: u64,
+    /// When the run started.
+    pub started_at: Timestamp,
+    /// The agent's own name of its session, to resume it by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
+    /// The model, as the agent named it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<End>,
+    /// What it used.
+    #[serde(default)]
+    pub usage: Totals,
+}
+
+impl RunRecord {
+    /// The record of a run that this process starts now.
+    pub fn of_this_process(agent: AgentBinary, cwd: &Path) -> Self {
+        let pid = std::process::id();
+        Self {
+            agent,
+            cwd: cwd.to_string_lossy().into_owned(),
+            pid,
+            start_time: sys::start_time(pid).unwrap_or_default(),
+            started_at: Timestamp::now(),
+            agent_session: None,
+            model: None,
+            ended_at: None,
+            end: None,
+            usage: Totals::default(),
+        }
+    }
+
+    /// Whether the run goes on: it has no end, and the process that reads it lives.
+    pub fn is_running(&self) -> bool {
+        self.end.is_none() && sys::start_time(self.pid) == Some(self.start_time)
+    }
+}
+
+/// The journal of one run, for its writer.
+pub struct Journal {
+    record: RunRecord,
+    record_path: PathBuf,
+    log: JsonLog,
+    buffer: Vec<u8>,
+}
+
+/// Where the journal of session `id` stands below `home`, the value of [`amplihack_utils::env::Env::amplihack_home`].
+pub fn directory(home: &Path, id: &SessionId) -> PathBuf {
+    home.join("sessions").join(id.as_str())
+}
+
+/// The events of the session whose journal is in `directory`.
+pub fn events_path(directory: &Path) -> PathBuf {
+    directory.join("events.jsonl")
+}
+
+impl Journal {
+    /// Makes the journal of session `id` below `home`, private to this user, and writes its record.
+    pub fn create(home: &Path, id: &SessionId, record: RunRecord) -> Result<Self, LogError> {
+        let directory = directory(home, id);
+        create_private_dir(&directory).map_err(|source| LogError::Io { path: directory.clone(), source })?;
+        let log = JsonLog::open(&events_path(&directory))?;
+        let journal = Self { record, record_path: directory.join("run.json"), log, buffer: Vec::new() };
+        journal.write_record(Durability::Process)?;
+        Ok(journal)
+    }
+
+    /// Appends `events` by one write.
+    pub(crate) fn append(&mut self, events: &[Envelope]) -> Result<(), LogError> {
+        self.buffer.clear();
+        for event in events {
+            if let amplihack_agent::AgentEvent::Started(started) = &event.event {
+                self.record.agent_session.clone_from(&started.session);
+                self.record.model.clone_from(&started.model);
+                self.write_record(Durability::Process)?;
+            }
+            serde_json::to_writer(&mut self.buffer, event)
+                .map_err(|source| LogError::Value { path: self.record_path.clone(), source })?;
+            self.buffer.push(b'\n');
+        }
+        self.log.append_lines(&self.buffer)?;
+        // After a line of megabytes the next ones need less.
+        self.buffer.shrink_to(1024 * 1024);
+        Ok(())
+    }
+
+    /// Writes how the run ended, so that it survives the machine.
+    pub(crate) fn end(&mut self, end: &End, usage: Totals) -> Result<(), LogError> {
+        self.record.end = Some(end.clone());
+        self.record.ended_at = Some(Timestamp::now());
+        self.record.usage = usage;
+        self.log.sync()?;
+        self.write_record(Durability::Machine)
+    }
+
+    fn write_record(&self, durability: Durability) -> Result<(), LogError> {
+        let failed = |source| LogError::Value { path: self.record_path.clone(), source };
+        let text = serde_json::to_vec(&self.record).map_err(failed)?;
+        write_atomic(&self.record_path, &text, 0o600, durability)
+            .map_err(|source| LogError::Io { path: self.record_path.clone(), source })
+    }
+}
+
+/// A run that has a journal.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The session.
+    pub id: SessionId,
+    /// Its directory.
+    pub directory: PathBuf,
+    /// Its record.
+    pub record: RunRecord,
+}
+
+impl Recorded {
+    /// The run of session `id` below `home`. `None` if it has no journal.
+    pub fn read(home: &Path, id: &SessionId) -> Result<Option<Self>, LogError> {
+        let directory = directory(home, id);
+        let path = directory.join("run.json");
+        let text = match read_regular(&path, MAX_RECORD) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(LogError::Io { path, source }),
+        };
+        let record = serde_json::from_slice(&text).map_err(|source| LogError::Value { path, source })?;
+        Ok(Some(Self { id: id.clone(), directory, record }))
+    }
+}
+
+/// Every run below `home` that has a journal, oldest first, and what could not be read.
+pub fn recorded(home: &Path) -> (Vec<Recorded>, Vec<LogError>) {
+    let sessions = home.join("sessions");
+    let mut runs = Vec::new();
+    let mut errors = Vec::new();
+    let entries = match std::fs::read_dir(&sessions) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return (runs, errors),
+        Err(source) => return (runs, vec![LogError::Io { path: sessions, source }]),
+    };
+    for entry in entries.flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(|name| SessionId::parse(name).ok()) else {
+            continue;
+        };
+        match Recorded::read(home, &id) {
+            Ok(Some(run)) => runs.push(run),
+            Ok(None) => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    runs.sort_by(|a, b| (a.record.started_at, &a.id).cmp(&(b.record.started_at, &b.id)));
+    (runs, errors)
+}
