@@ -95,6 +95,7 @@ pub(crate) struct Call<T> {
     /// Codes besides 0 that are answers.
     codes: &'static [i32],
     read: fn(&Answer) -> Result<T>,
+    instead: Option<Box<dyn FnOnce() -> Result<T> + Send>>,
 }
 
 impl Call<String> {
@@ -104,7 +105,7 @@ impl Call<String> {
     }
 }
 
-impl<T> Call<T> {
+impl<T: Send + 'static> Call<T> {
     pub(crate) fn new(words: Words, needs: &[Feature], read: fn(&Answer) -> Result<T>) -> Self {
         Self {
             words,
@@ -114,6 +115,7 @@ impl<T> Call<T> {
             stdin: None,
             codes: &[],
             read,
+            instead: None,
         }
     }
 
@@ -135,19 +137,31 @@ impl<T> Call<T> {
         self
     }
 
+    /// The same, done by the SDK itself: no process is started.
+    pub(crate) fn instead(mut self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Self {
+        self.instead = Some(Box::new(work));
+        self
+    }
+
     /// The same, refused in governed execution, where only the authority decides.
     pub(crate) fn ungoverned(mut self) -> Self {
         self.ungoverned = true;
         self
     }
 
-    /// Everything that is checked before a process is started, and that process.
-    fn prepare(&self, amp: &Amp) -> Result<(Launch, RunSpec, Duration)> {
-        if self.ungoverned {
-            refuse_governed(&amp.options, &self.words.shown())?;
+    /// What is refused whoever does it.
+    fn check(&self, amp: &Amp) -> Result<()> {
+        if self.ungoverned && amp.options.governed_authority.is_some() {
+            let message = "governed execution changes no permissions, MCP servers or their credentials; \
+                 drop it or drop governed_authority";
+            return Err(Error::invalid(self.words.shown(), message));
         }
         let version = amp.options.cli_version.as_ref();
-        self.needs.iter().try_for_each(|feature| feature.require(version))?;
+        self.needs.iter().try_for_each(|feature| feature.require(version))
+    }
+
+    /// What else is checked before a process is started, and that process.
+    fn prepare(&self, amp: &Amp) -> Result<(Launch, RunSpec, Duration)> {
         let timeout = amp.timeout.unwrap_or(self.timeout);
         if timeout.is_zero() {
             return Err(Error::invalid("timeout", "it is 0; give a positive time"));
@@ -209,28 +223,29 @@ impl<T> Call<T> {
         }
     }
 
-    pub(crate) async fn run(self, amp: &Amp) -> Result<T> {
+    pub(crate) async fn run(mut self, amp: &Amp) -> Result<T> {
+        self.check(amp)?;
+        if let Some(work) = self.instead.take() {
+            let done = tokio::task::spawn_blocking(work).await;
+            return done.map_err(|error| Error::TaskExit {
+                what: format!("run `amp {}`", self.words.shown()),
+                message: error.to_string(),
+            })?;
+        }
         let (launch, spec, timeout) = self.prepare(amp)?;
         let outcome = run_to_end(spec).await;
         self.read(&launch, outcome, timeout)
     }
 
-    pub(crate) fn run_blocking(self, amp: &Amp) -> Result<T> {
+    pub(crate) fn run_blocking(mut self, amp: &Amp) -> Result<T> {
+        self.check(amp)?;
+        if let Some(work) = self.instead.take() {
+            return work();
+        }
         let (launch, spec, timeout) = self.prepare(amp)?;
         let outcome = run_blocking(spec);
         self.read(&launch, outcome, timeout)
     }
-}
-
-/// Refuses what an authority alone decides, by name.
-pub(crate) fn refuse_governed(options: &Options, what: &str) -> Result<()> {
-    if options.governed_authority.is_none() {
-        return Ok(());
-    }
-    Err(Error::invalid(
-        what,
-        "governed execution changes no permissions, MCP servers or their credentials; drop it or drop governed_authority",
-    ))
 }
 
 /// Makes the asynchronous and the blocking form of each command.
