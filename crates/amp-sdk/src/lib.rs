@@ -19,6 +19,8 @@ pub mod rule;
 pub mod skills;
 pub mod surface;
 pub mod tasks;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod threads;
 pub mod tools;
 pub mod usage;

@@ -70,7 +70,8 @@ impl Answer {
     pub(crate) fn failure(self) -> Error {
         let end = Box::new(self.end);
         let said = end.stderr.text.to_lowercase();
-        if end.exit_code == Some(127) && ["not found", "no such file"].iter().any(|text| said.contains(text)) {
+        if end.exit_code == Some(127) && ["not found", "no such file"].iter().any(|text| said.contains(text))
+        {
             return Error::CliNotFound { looked: end.stderr.text.trim().to_owned() };
         }
         if says_auth(&end.stderr.text) {
@@ -185,7 +186,8 @@ impl<T: Send + 'static> Call<T> {
     /// The CLI's words: global options first, since what follows a `--` is not the CLI's.
     pub(crate) fn argv(&self, options: &Options) -> Result<Vec<OsString>> {
         let mut words = Vec::new();
-        let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.clone().into_os_string());
+        let path =
+            |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.clone().into_os_string());
         for (flag, value) in [
             ("--settings-file", path(&options.settings_file)),
             ("--log-level", options.log_level.as_ref().map(OsString::from)),

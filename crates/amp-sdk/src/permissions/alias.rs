@@ -31,7 +31,8 @@ fn renamed(rule: &Permission, tool: &str) -> Permission {
     };
     let mut rule = rule.clone();
     tool.clone_into(&mut rule.tool);
-    let matches = rule.matches.map(|matches| matches.into_iter().map(|(key, is)| (argument(key), is)).collect());
+    let matches =
+        rule.matches.map(|matches| matches.into_iter().map(|(key, is)| (argument(key), is)).collect());
     rule.matches = matches;
     rule
 }

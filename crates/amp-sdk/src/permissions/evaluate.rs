@@ -127,8 +127,7 @@ impl Rules {
             let index = list.iter().position(|rule| rule.applies(tool, args, context))?;
             Some(Matched { entry: list[index].rule.clone(), index, source })
         };
-        let matched =
-            find(&self.user, Source::User).or_else(|| find(builtin::compiled(), Source::BuiltIn));
+        let matched = find(&self.user, Source::User).or_else(|| find(builtin::compiled(), Source::BuiltIn));
         let message = |matched: &Matched| match matched.entry.action {
             Action::Reject => matched.entry.extra.get("message")?.as_str().map(str::to_owned),
             _ => None,

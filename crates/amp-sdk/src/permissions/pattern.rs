@@ -58,7 +58,8 @@ impl Pattern {
     fn regex(expression: &str) -> Self {
         // As `new RegExp(…, "m")`: `^` and `$` are the ends of any line.
         let flags = Flags { multiline: true, ..Flags::default() };
-        Regex::with_flags(&without_code_points(expression), flags).map_or(Self::Never, |regex| Self::Regex(Box::new(regex)))
+        Regex::with_flags(&without_code_points(expression), flags)
+            .map_or(Self::Never, |regex| Self::Regex(Box::new(regex)))
     }
 
     pub(super) fn matches(&self, value: &Value) -> bool {

@@ -6,4 +6,6 @@
     reason = "a test fails by panic; helpers outside of #[test] functions too"
 )]
 
+mod manage;
 mod permissions;
+mod testing;
