@@ -5,6 +5,7 @@ mod text;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::sys::Exit;
 
+use crate::amp::AmpStream;
 use crate::event::{AgentEvent, End};
 
 pub use text::PlainText;
@@ -33,5 +34,8 @@ pub trait Decode: Send {
 
 /// The decoder of `agent`'s stream of JSON lines; for an agent without one, of plain text.
 pub fn decoder(agent: AgentBinary) -> Box<dyn Decode> {
-    Box::new(PlainText::new(agent))
+    match agent {
+        AgentBinary::Amp => Box::new(AmpStream::new()),
+        _ => Box::new(PlainText::new(agent)),
+    }
 }
