@@ -27,6 +27,8 @@ pub mod skills;
 pub mod stream;
 pub mod surface;
 pub mod tasks;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod threads;
 pub mod tools;
 pub mod usage;

@@ -6,6 +6,7 @@ mod check;
 mod compiled;
 mod delegate;
 mod evaluate;
+mod file;
 mod glob;
 mod manage;
 mod pattern;
@@ -14,6 +15,7 @@ pub use builtin::builtin;
 pub use check::{Issue, check};
 pub use delegate::{Delegates, decide};
 pub use evaluate::{Evaluation, Matched, Rules, Source, evaluate};
+pub use file::in_settings;
 pub use manage::{Add, List, Test, add, blocking, list, test};
 pub use pattern::never_matches;
 

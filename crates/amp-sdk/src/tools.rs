@@ -1,6 +1,6 @@
 //! The CLI's tools.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::capability::Feature;
 use crate::manage::{Call, Words, calls};
@@ -21,8 +21,8 @@ pub struct Use {
     pub only: Option<String>,
     /// As it comes.
     pub stream: bool,
-    /// The tool's arguments: a list gives its flag once an element, an object as JSON, `null` nothing.
-    pub args: Map<String, Value>,
+    /// The tool's arguments, in this order: a list gives its flag once an element, an object as JSON, `null` nothing.
+    pub args: Vec<(String, Value)>,
     /// What the tool reads.
     pub input: Option<String>,
 }

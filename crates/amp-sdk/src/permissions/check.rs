@@ -96,7 +96,7 @@ fn text(value: Option<&Value>, path: String, filled: bool, issues: &mut Vec<Issu
             issues.push(Issue::new(path, "too_small", SMALL));
         }
         Some(Value::String(_)) => {}
-        Some(Value::Array(list)) if list.is_empty() => {
+        Some(Value::Array(list)) if filled && list.is_empty() => {
             issues.push(expected("string", value, path.clone()));
             issues.push(Issue::new(path, "too_small", EMPTY));
         }

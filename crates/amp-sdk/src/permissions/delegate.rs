@@ -13,7 +13,6 @@ use crate::rule::Action;
 
 /// How the programs of `delegate` rules are run.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct Delegates {
     /// Their environment; `AGENT=amp` and `AGENT_TOOL_NAME` are added. Also where they are looked up: PATH, and `~` is HOME.
     pub env: Env,

@@ -9,8 +9,10 @@
 mod argv;
 mod errors;
 mod fake;
+mod manage;
 mod parse;
 mod permissions;
 mod runs;
 mod settings;
 mod surfaces;
+mod testing;

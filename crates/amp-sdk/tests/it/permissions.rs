@@ -1,10 +1,13 @@
 //! The evaluator against what the real CLI answered.
 
-use amp_sdk::Permission;
-use amp_sdk::permissions::{check, evaluate};
+use std::time::Duration;
+
+use amp_sdk::permissions::{Delegates, check, decide, evaluate, never_matches};
+use amp_sdk::{Action, Permission};
+use amplihack_utils::env::Env;
 use serde_json::{Map, Value, json};
 
-fn rows(text: &str) -> impl Iterator<Item = Value> {
+pub(crate) fn rows(text: &str) -> impl Iterator<Item = Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap())
 }
 
@@ -67,4 +70,54 @@ fn everything_else_that_was_asked_of_the_real_cli_agrees() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A program that delegates are tested with.
+fn program(dir: &std::path::Path, name: &str, body: &str) -> String {
+    let path = dir.join(name);
+    // From another process: see `testing::install`.
+    let made = std::process::Command::new("/bin/sh")
+        .args(["-c", "printf '%s\\n' '#!/bin/sh' \"$2\" > \"$1\" && chmod 700 \"$1\"", "sh"])
+        .arg(&path)
+        .arg(body)
+        .status();
+    assert!(made.unwrap().success());
+    path.to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn programs_of_delegate_rules_are_asked_as_the_cli_asks_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Env::empty().with("HOME", dir.path()).with("PATH", "/usr/bin:/bin").with("OUT", dir.path());
+    let delegates = Delegates { timeout: Duration::from_millis(600), ..Delegates::new(env) };
+    let note = "{ cat; printf ' %s %s' \"$AGENT\" \"$AGENT_TOOL_NAME\"; } > \"$OUT/noted\"";
+    program(dir.path(), "allow", note);
+    let cases = [
+        ("~/allow".to_owned(), Some(Action::Allow), None),
+        ("true".to_owned(), Some(Action::Allow), None),
+        ("false".to_owned(), Some(Action::Ask), None),
+        (program(dir.path(), "no", "echo because >&2; exit 7"), Some(Action::Reject), Some("because\n")),
+        (program(dir.path(), "killed", "kill -9 $$"), Some(Action::Reject), Some("")),
+        (program(dir.path(), "slow", "sleep 60"), Some(Action::Reject), Some("did not decide")),
+        ("bash -c".to_owned(), Some(Action::Reject), Some("start bash -c")),
+    ];
+    for (to, action, error) in cases {
+        let rules = [Permission::new("t", Action::Delegate).to(to.clone())];
+        let args = object(&json!({"a": "x\n"}));
+        let found = decide(&rules, "T", &args, None, &delegates).await;
+        assert_eq!(found.action, action, "{to}");
+        assert!(error.is_none_or(|part| found.error.as_deref().unwrap().contains(part)), "{found:?}");
+        let rejected = evaluate(&rules, "T", &args, None);
+        assert_eq!(rejected.action, Some(Action::Reject));
+        assert_eq!(rejected.matched, found.matched);
+    }
+    assert_eq!(std::fs::read_to_string(dir.path().join("noted")).unwrap(), "{\"a\":\"x\\n\"} amp T");
+}
+
+#[test]
+fn an_expression_that_does_not_compile_is_told_apart() {
+    for (pattern, never) in [("/(/", true), ("/a/", false), ("/(", false), ("(", false), ("/(?<=a)b/", false)]
+    {
+        assert_eq!(never_matches(pattern), never, "{pattern}");
+    }
 }
