@@ -263,7 +263,6 @@ macro_rules! calls {
 
         /// The same commands, blocking. May be called from anywhere, also from within a runtime, which they block.
         pub mod blocking {
-            #[allow(unused_imports, reason = "not every list of commands needs all of its module")]
             use super::*;
 
             $(
