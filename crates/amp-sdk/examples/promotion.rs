@@ -19,7 +19,8 @@ async fn main() -> amp_sdk::Result<()> {
         "type": "result", "subtype": "success", "is_error": false, "result": "I may not run the tests.",
         "duration_ms": 1, "num_turns": 1, "session_id": "T-1", "permission_denials": ["Bash: cargo nextest run"],
     });
-    let (given, _fake) = cli(FakeAmp::new().run(Reply::new().init().message(&denied)))?;
+    let fake = FakeAmp::new().command(&["permissions", "add"], Reply::new());
+    let (given, _fake) = cli(fake.run(Reply::new().init().message(&denied)))?;
 
     // 1. A run under rules that reject every command.
     let rules = vec![Permission::new("Bash", Action::Reject)];
@@ -45,7 +46,7 @@ async fn main() -> amp_sdk::Result<()> {
     }
 
     // 3. The rule for a whole tool goes to Amp itself: its command takes no patterns.
-    let said = permissions::add(&Amp::from(given), "Read", Action::Allow, &Add::default()).await?;
-    say(format_args!("added{}{said}\n", if said.is_empty() { "" } else { ": " }));
+    permissions::add(&Amp::from(given), "Read", Action::Allow, &Add::default()).await?;
+    say("added: allow Read\n");
     Ok(())
 }

@@ -6,7 +6,7 @@ use amp_sdk::testing::{Fake, FakeAmp};
 use amp_sdk::{Options, Result};
 
 /// Options that lead to the fake, and the fake; with `--real` on the command line to the Amp that is installed, which needs an account.
-pub fn cli(fake: FakeAmp) -> Result<(Options, Option<Fake>)> {
+pub(crate) fn cli(fake: FakeAmp) -> Result<(Options, Option<Fake>)> {
     if std::env::args().any(|arg| arg == "--real") {
         return Ok((Options::default(), None));
     }
@@ -15,7 +15,7 @@ pub fn cli(fake: FakeAmp) -> Result<(Options, Option<Fake>)> {
 }
 
 /// Writes text to standard output. A reader that has gone is no failure of an example.
-pub fn say(text: impl std::fmt::Display) {
+pub(crate) fn say(text: impl std::fmt::Display) {
     let mut out = std::io::stdout().lock();
     let _ = write!(out, "{text}");
     let _ = out.flush();
