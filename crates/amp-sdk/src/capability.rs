@@ -166,7 +166,7 @@ impl Feature {
     /// What `version` does with it; `None` stands for [`newest_known`].
     pub fn support(self, version: Option<&Version>) -> Support {
         let row = self.row();
-        if version.is_none_or(|version| is_current(version)) { row.current } else { row.older }
+        if version.is_none_or(is_current) { row.current } else { row.older }
     }
 
     /// Refuses what `version` does not have; `None` stands for [`newest_known`]. Starts nothing.

@@ -23,6 +23,7 @@ pub mod prompt;
 pub mod review;
 pub mod rule;
 mod run;
+pub mod runtime;
 mod settings;
 pub mod skills;
 pub mod stream;

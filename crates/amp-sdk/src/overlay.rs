@@ -32,19 +32,16 @@ impl Overlay {
             ),
             path: Some(place.clone()),
         };
-        let directory = match self.directory.take() {
-            Some(directory) => directory,
-            None => {
-                sweep(&place);
-                let mut builder = tempfile::Builder::new();
-                builder
-                    .permissions(Permissions::from_mode(0o700))
-                    .prefix(&Owner::this().prefix())
-                    .tempdir_in(&place)
-                    .map_err(failed)?
-            }
-        };
-        let path = self.directory.insert(directory).path().join(name);
+        if self.directory.is_none() {
+            sweep(&place);
+            let mut builder = tempfile::Builder::new();
+            let made = builder
+                .permissions(Permissions::from_mode(0o700))
+                .prefix(&Owner::this().prefix())
+                .tempdir_in(&place);
+            self.directory = Some(made.map_err(failed)?);
+        }
+        let path = self.directory.as_ref().map_or(place.as_path(), TempDir::path).join(name);
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
         file.write_all(contents).map_err(failed)?;
@@ -104,10 +101,11 @@ fn sweep(place: &Path) {
         let Some(owner) = name.to_str().and_then(Owner::parse) else { continue };
         // `metadata` of an entry does not follow links.
         let ours = entry.metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == user);
-        if ours && owner.has_ended() {
-            if let Err(error) = std::fs::remove_dir_all(entry.path()) {
-                tracing::warn!(path = %entry.path().display(), %error, "a dead process's private files stay");
-            }
+        if ours
+            && owner.has_ended()
+            && let Err(error) = std::fs::remove_dir_all(entry.path())
+        {
+            tracing::warn!(path = %entry.path().display(), %error, "a dead process's private files stay");
         }
     }
 }

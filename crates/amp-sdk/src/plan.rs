@@ -11,6 +11,7 @@ use crate::capability::Feature;
 use crate::error::Result;
 use crate::launch::Launch;
 use crate::options::{ContinueThread, Options, visibility};
+use crate::permissions::never_matches;
 use crate::prompt::Prompt;
 use crate::settings;
 
@@ -145,6 +146,16 @@ pub(crate) fn warnings(options: &Options) -> Vec<String> {
     let mut warnings = Vec::new();
     if options.dangerously_allow_all && !options.permissions.is_empty() {
         warnings.push("permissions have no effect with dangerously_allow_all; drop one of them".to_owned());
+    }
+    for (at, rule) in options.permissions.iter().enumerate() {
+        for (key, pattern) in rule.matches.iter().flatten() {
+            let patterns = pattern.as_array().map_or(std::slice::from_ref(pattern), Vec::as_slice);
+            if patterns.iter().filter_map(Value::as_str).any(never_matches) {
+                warnings.push(format!(
+                    "permissions[{at}].matches.{key} is a regular expression that does not compile; the CLI never matches it"
+                ));
+            }
+        }
     }
     if visibility_word(options) != options.visibility.as_deref() {
         warnings.push("visibility public is not known to the CLI any more; unlisted is asked for".to_owned());

@@ -20,6 +20,7 @@ pub mod ledger;
 pub mod lookup;
 pub mod matrix;
 pub mod profile;
+pub mod reader;
 pub mod version;
 
 pub use amplihack_utils::agent_binary::AgentBinary;

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use amplihack_agent::{AgentBinary, Permissions};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -9,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::commands::amp::AmpCommand;
 use crate::commands::audit::AuditCommand;
 use crate::commands::policy::PolicyCommand;
+use crate::commands::sessions::SessionsCommand;
+use crate::commands::stream::StreamCommand;
 use crate::ui::Format;
 
 /// A control plane for coding-agent CLIs.
@@ -51,6 +54,12 @@ pub(crate) enum Command {
     Install(InstallArgs),
     /// Take back what `install` did
     Uninstall(UninstallArgs),
+    /// Look at runs whose events were kept, go on with one, or remove old ones
+    #[command(subcommand)]
+    Sessions(SessionsCommand),
+    /// Turn an agent's recorded output into events
+    #[command(subcommand)]
+    Stream(StreamCommand),
     /// Show or change the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -119,6 +128,18 @@ pub(crate) struct LaunchArgs {
     /// End with 4 if the policy denied a call although the agent ended with 0
     #[arg(long, conflicts_with = "no_hooks")]
     pub fail_on_denial: bool,
+    /// What to print of a headless run: the agent's own output, one object at the end, or an object an event
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
+    pub output: OutputFormat,
+    /// With --output stream-json or json: each event brings the agent's own line
+    #[arg(long)]
+    pub include_raw: bool,
+    /// End a run of which nothing is heard for this long, as in 90s or 5min; needs --output json or stream-json
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub idle_timeout: Option<Duration>,
+    /// End a run that takes longer than this
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
     /// Print the command, its environment changes, channel and evidence; start nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -126,11 +147,23 @@ pub(crate) struct LaunchArgs {
     #[arg(long, conflicts_with_all = [
         "word", "prompt", "prompt_file", "print", "stdin", "model", "resume", "continue_latest", "add_dir",
         "mcp_config", "append_system_prompt", "permissions", "no_hooks", "fail_on_denial",
+        "output", "include_raw", "idle_timeout", "timeout",
     ])]
     pub raw: bool,
     /// Arguments for the agent; one single word is the prompt
     #[arg(last = true, value_name = "ARGS")]
     pub args: Vec<OsString>,
+}
+
+/// What is printed of a headless run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The agent's own output
+    Text,
+    /// One object when the run is over: end, text, usage, events
+    Json,
+    /// An object an event, as they come
+    StreamJson,
 }
 
 /// A permission level.
@@ -248,9 +281,16 @@ pub(crate) struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
-fn agent(name: &str) -> Result<AgentBinary, String> {
+pub(crate) fn agent(name: &str) -> Result<AgentBinary, String> {
     let all = AgentBinary::ALL.map(AgentBinary::name).join(", ");
     AgentBinary::from_name(name).ok_or_else(|| format!("no agent of that name; use one of {all}"))
+}
+
+/// A span of time such as `90s`, `5min` or `1h 30m`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let span: jiff::SignedDuration =
+        text.parse().map_err(|_| "no span of time; write it as 90s, 5min or 1h 30m".to_owned())?;
+    Duration::try_from(span).map_err(|_| "a span of time is not negative".to_owned())
 }
 
 impl Cli {
@@ -264,6 +304,7 @@ impl Cli {
             Command::Config(ConfigCommand::Show { json, .. }) => *json,
             Command::Policy(command) => command.json(),
             Command::Audit(command) => command.json(),
+            Command::Sessions(command) => command.json(),
             Command::Amp(AmpArgs { command: Some(command), .. }) => command.json(),
             _ => false,
         };

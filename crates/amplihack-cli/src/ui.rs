@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use amplihack_utils::error::{ExitKind, Explain};
+use serde::Serialize;
 use serde_json::json;
 
 /// How errors are shown.
@@ -33,6 +34,11 @@ impl Failure {
     /// A command line that cannot be read.
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { kind: "usage", message: message.into(), hint: Some(hint.into()), exit: ExitKind::Usage }
+    }
+
+    /// A failure of `kind` that ends with `exit`.
+    pub(crate) fn of(kind: &'static str, message: impl Into<String>, hint: &str, exit: ExitKind) -> Self {
+        Self { kind, message: message.into(), hint: Some(hint.to_owned()), exit }
     }
 
     /// Something that only somebody else may do.
@@ -75,6 +81,13 @@ impl Failure {
 pub(crate) fn note(label: &str, text: impl std::fmt::Display) {
     // A closed stderr must not end the run.
     let _ = writeln!(io::stderr().lock(), "{label}: {text}");
+}
+
+/// `value` as one line of JSON.
+pub(crate) fn line(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value)
+        .map(|text| text + "\n")
+        .map_err(|error| Failure::input(format!("a value has no JSON form: {error}")))
 }
 
 /// Writes `text` to stdout, whole, or says that stdout took it not.

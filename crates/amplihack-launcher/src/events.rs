@@ -58,13 +58,13 @@ pub async fn start_events(
     let record = RunRecord::of_this_process(agent, &plan.cwd);
     let home = plan.env.amplihack_home();
     let Prepared { spec, guard, session, mut notices } = prepare(plan, hosting, streams)?;
-    let journal = match &home {
-        Some(home) => Some(Journal::create(home, &session.id, record).map_err(RunError::Journal)?),
-        None => {
-            notices.push(Notice::NoJournal);
-            None
-        }
-    };
+    let journal = home
+        .map(|home| Journal::create(&home, &session.id, record))
+        .transpose()
+        .map_err(RunError::Journal)?;
+    if journal.is_none() {
+        notices.push(Notice::NoJournal);
+    }
     let decoder = if streamed { decoder(agent) } else { Box::new(PlainText::new(agent)) };
     let guard = guard.map(Arc::new);
     let judging = guard.clone().filter(|_| wanted.fail_on_denial);

@@ -30,4 +30,4 @@ pub use journal::{Journal, RunRecord};
 pub use outcome::{Captured, Deadline, Outcome, Process, Why};
 pub use run::{AgentRun, run_to_end};
 pub use spec::{Deadlines, Input, Output, RunSpec, Terminal};
-pub use stream::{EventRun, Finished, Reading};
+pub use stream::{EventRun, Finished, Judge, Reading};

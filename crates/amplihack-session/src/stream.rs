@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 
 use amplihack_agent::decode::Decode;
-use amplihack_agent::event::{AgentEvent, End, Envelope, FailKind, Totals, Warning};
-use amplihack_agent::framer::{Frame, Framer};
-use amplihack_agent::ledger::Ledger;
-use bytes::Bytes;
+use amplihack_agent::event::{End, Envelope, FailKind, Totals};
+use amplihack_agent::reader::Reader;
+use amplihack_utils::log::LogError;
 use jiff::Timestamp;
 
 use crate::error::RunError;
@@ -18,6 +17,9 @@ use crate::spec::{Output, RunSpec};
 /// What of standard error is kept for the end of a run, unless the spec says otherwise.
 const STDERR_TAIL: usize = 256 * 1024;
 
+/// Has the last word on how a run ended.
+pub type Judge = Box<dyn FnOnce(&mut End) + Send>;
+
 /// How a run's output becomes events.
 pub struct Reading {
     /// Reads the agent's lines.
@@ -27,7 +29,7 @@ pub struct Reading {
     /// Whether each line's own bytes go with its first event.
     pub raw: bool,
     /// Has the last word on how the run ended. Default: changes nothing.
-    pub judge: Box<dyn FnOnce(&mut End) + Send>,
+    pub judge: Judge,
 }
 
 impl Reading {
@@ -77,7 +79,7 @@ impl EventRun {
         self.run.as_ref().map_or(0, AgentRun::pid)
     }
 
-    /// The next event. `None` after the last one, which is [`AgentEvent::End`] and comes exactly once. Cancel-safe.
+    /// The next event. `None` after the last one, which is [`End`] and comes exactly once. Cancel-safe.
     ///
     /// An error means that the run could no longer be watched, or its journal not written; it is killed then, and there is
     /// no further event.
@@ -90,7 +92,7 @@ impl EventRun {
             match run.chunk().await {
                 Ok(Some(bytes)) => {
                     self.events.take(&bytes);
-                    if self.events.is_over() {
+                    if self.events.reader.is_over() {
                         run.expect_end()?;
                     }
                 }
@@ -115,13 +117,13 @@ impl EventRun {
 
     /// What the run used so far.
     pub fn usage(&self) -> Totals {
-        self.events.ledger.totals()
+        self.events.reader.usage()
     }
 
     /// What became of the run, if it is over and its last event was taken; else the run, which goes on.
     pub fn finish(self) -> Result<Finished, Box<Self>> {
         match (self.outcome, self.events.end) {
-            (Some(outcome), Some(end)) => Ok(Finished { end, usage: self.events.ledger.totals(), outcome }),
+            (Some(outcome), Some(end)) => Ok(Finished { end, usage: self.events.reader.usage(), outcome }),
             (outcome, end) => {
                 Err(Box::new(Self { run: self.run, outcome, events: Events { end, ..self.events } }))
             }
@@ -140,15 +142,12 @@ impl EventRun {
     }
 }
 
-/// From bytes to numbered events that are in the journal.
+/// From bytes to events that are in the journal.
 struct Events {
-    decoder: Box<dyn Decode>,
-    framer: Framer,
+    reader: Reader,
     journal: Option<Journal>,
     raw: bool,
-    judge: Option<Box<dyn FnOnce(&mut End) + Send>>,
-    ledger: Ledger,
-    seq: u64,
+    judge: Option<Judge>,
     /// Not in the journal yet.
     fresh: Vec<Envelope>,
     ready: VecDeque<Envelope>,
@@ -157,76 +156,43 @@ struct Events {
 
 impl Events {
     fn new(reading: Reading) -> Self {
+        // The journal keeps every line, whoever asked for it.
+        let raw = reading.raw || reading.journal.is_some();
         Self {
-            decoder: reading.decoder,
-            framer: Framer::default(),
+            reader: Reader::new(reading.decoder, raw),
             journal: reading.journal,
             raw: reading.raw,
             judge: Some(reading.judge),
-            ledger: Ledger::default(),
-            seq: 0,
             fresh: Vec::new(),
             ready: VecDeque::new(),
             end: None,
         }
     }
 
-    /// Whether the agent has reported its end.
-    fn is_over(&self) -> bool {
-        self.decoder.is_over()
-    }
-
     fn take(&mut self, bytes: &[u8]) {
-        let mut framer = std::mem::take(&mut self.framer);
-        framer.push(bytes, |frame| self.frame(frame));
-        self.framer = framer;
-    }
-
-    fn frame(&mut self, frame: Frame<'_>) {
-        let mut events = Vec::new();
-        let mut raw = None;
-        match frame {
-            Frame::Line(line) => {
-                self.decoder.line(line, &mut events);
-                // The journal keeps every line, whoever asked for it.
-                raw = (self.raw || self.journal.is_some()).then(|| Bytes::copy_from_slice(line));
-            }
-            Frame::TooLong(bytes) => events.push(AgentEvent::Warning(Warning::new(
-                "too_long",
-                format!("a line of {bytes} bytes was passed over"),
-            ))),
-        }
-        for event in events {
-            if let AgentEvent::Usage(usage) = &event {
-                self.ledger.observe(usage);
-            }
-            self.put(event, raw.take());
-        }
-    }
-
-    fn put(&mut self, event: AgentEvent, raw: Option<Bytes>) {
-        self.fresh.push(Envelope { seq: self.seq, at: Timestamp::now(), raw, event });
-        self.seq += 1;
+        self.reader.push(bytes, Timestamp::now(), &mut self.fresh);
     }
 
     fn finish(&mut self, outcome: &Outcome) {
         self.take(&outcome.stdout.bytes);
-        let mut framer = std::mem::take(&mut self.framer);
-        framer.finish(|frame| self.frame(frame));
-        let mut end = ending(self.decoder.as_mut(), outcome);
+        let now = Timestamp::now();
+        // One that said that it is done and had to be ended is judged by its word: its exit is ours.
+        let own_exit = (outcome.why != Why::Lingered).then_some(outcome.exit);
+        let said = self.reader.finish(own_exit, now, &mut self.fresh);
+        let mut end = ending(said, outcome);
         if let Some(judge) = self.judge.take() {
             judge(&mut end);
         }
-        self.put(AgentEvent::End(end.clone()), None);
+        self.reader.end(end.clone(), now, &mut self.fresh);
         self.end = Some(end);
     }
 
     /// Writes what is new to the journal, then makes it ready to be taken.
-    fn keep(&mut self) -> Result<(), amplihack_utils::log::LogError> {
+    fn keep(&mut self) -> Result<(), LogError> {
         if let Some(journal) = &mut self.journal {
             journal.append(&self.fresh)?;
             if let Some(end) = &self.end {
-                journal.end(end, self.ledger.totals())?;
+                journal.end(end, self.reader.usage())?;
             }
         }
         for mut event in self.fresh.drain(..) {
@@ -239,31 +205,26 @@ impl Events {
     }
 }
 
-/// How the run ended: what the agent said, and what was done to it.
-fn ending(decoder: &mut dyn Decode, outcome: &Outcome) -> End {
-    // One that said that it is done and had to be ended is judged by its word: its exit is ours.
-    let own_exit = (outcome.why != Why::Lingered).then_some(outcome.exit);
-    let mut end = decoder.finish(own_exit);
-    let mut summary = std::mem::take(end.summary_mut());
-    summary.exit = Some(outcome.exit);
+/// How the run ended, of which the agent's output and exit say `end`: what was done to it comes first.
+fn ending(mut end: End, outcome: &Outcome) -> End {
+    end.summary_mut().exit = Some(outcome.exit);
+    let mut summary = || std::mem::take(end.summary_mut());
     match outcome.why {
-        Why::Ended | Why::Lingered => {
-            *end.summary_mut() = summary;
-            with_stderr(end, outcome)
-        }
+        Why::Ended | Why::Lingered => with_stderr(end, outcome),
         Why::Interrupted(signal) => {
             let message = format!("ended on signal {}", signal.as_raw());
-            End::Interrupted { message, summary }
+            End::Interrupted { message, summary: summary() }
         }
-        Why::Deadline(Deadline::Idle) => {
-            End::Stalled { message: "no output for longer than the idle deadline".to_owned(), summary }
-        }
+        Why::Deadline(Deadline::Idle) => End::Stalled {
+            message: "no output for longer than the idle deadline".to_owned(),
+            summary: summary(),
+        },
         Why::Deadline(Deadline::Startup) => {
             let message = "no output before the startup deadline".to_owned();
-            End::Failed { kind: FailKind::Startup, message, summary }
+            End::Failed { kind: FailKind::Startup, message, summary: summary() }
         }
         Why::Deadline(Deadline::Total) => {
-            End::Budget { message: "longer than the total deadline".to_owned(), summary }
+            End::Budget { message: "longer than the total deadline".to_owned(), summary: summary() }
         }
     }
 }

@@ -46,7 +46,7 @@ fn command(cwd: Option<&Path>, args: &[OsString]) -> Result<String> {
         "while IFS= read -r amp_line && [ -n \"$amp_line\" ]; do export \"$amp_line\"; done; unset amp_line; ",
     );
     if let Some(cwd) = cwd {
-        script.push_str(&format!("cd -- {} || exit 126; ", quoted(cwd.as_os_str().as_bytes(), "cwd")?));
+        script.extend(["cd -- ", &quoted(cwd.as_os_str().as_bytes(), "cwd")?, " || exit 126; "]);
     }
     script.push_str("exec amp");
     for arg in args {

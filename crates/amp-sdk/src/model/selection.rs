@@ -109,7 +109,7 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.eq_ignore_ascii_case("nil") && !name.eq_ignore_ascii_case("null")
 }
 
-fn refused(message: String) -> Error {
+fn refused(message: &str) -> Error {
     Error::invalid("model_payload", format!("model resolution failed: {message}"))
 }
 
@@ -119,13 +119,11 @@ impl Selection {
     /// `amp-1` asks for nothing. Any other model is `unsupported_capability`: no version of the CLI has a flag for it.
     pub(crate) fn check(&self, version: Option<&semver::Version>) -> Result<()> {
         if let Some(error) = self.errors.first() {
-            return Err(refused(format!("the selection carries an error: {error}")));
+            return Err(refused(&format!("the selection carries an error: {error}")));
         }
         match self.resolved_model.as_deref() {
-            None => Err(refused("resolved_model is missing".to_owned())),
-            Some(name) if !is_name(name) => {
-                Err(refused("resolved_model is blank or a placeholder".to_owned()))
-            }
+            None => Err(refused("resolved_model is missing")),
+            Some(name) if !is_name(name) => Err(refused("resolved_model is blank or a placeholder")),
             Some(AMP) if self.reasoning_effort.is_none() => Ok(()),
             Some(AMP) => Feature::Effort.require(version),
             Some(_) => Feature::Model.require(version),
@@ -177,7 +175,7 @@ fn text(map: &mut Map<String, Value>, key: &str) -> Result<Option<String>> {
     match map.remove(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(refused(format!("{key} is not a string"))),
+        Some(_) => Err(refused(&format!("{key} is not a string"))),
     }
 }
 
@@ -185,7 +183,7 @@ fn object(map: &mut Map<String, Value>, key: &str) -> Result<Map<String, Value>>
     match map.remove(key) {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(inner)) => Ok(inner),
-        Some(_) => Err(refused(format!("{key} is not an object"))),
+        Some(_) => Err(refused(&format!("{key} is not an object"))),
     }
 }
 
@@ -194,11 +192,11 @@ impl TryFrom<Value> for Selection {
 
     /// Reads the map form; `null` counts as absent, unknown keys are kept in `extra`.
     fn try_from(value: Value) -> Result<Self> {
-        let Value::Object(mut map) = value else { return Err(refused("it is not an object".to_owned())) };
+        let Value::Object(mut map) = value else { return Err(refused("it is not an object")) };
         let errors = match map.remove("errors") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(errors)) => errors,
-            Some(_) => return Err(refused("errors is not a list".to_owned())),
+            Some(_) => return Err(refused("errors is not a list")),
         };
         let map = &mut map;
         Ok(Self {

@@ -174,13 +174,13 @@ impl Options {
         if self.title.as_deref().is_some_and(|title| title.chars().count() > 256) {
             return Err(Error::invalid("title", "it has more than 256 characters; shorten it"));
         }
-        match self.title.is_some() && self.continue_thread.is_some() {
-            true => Err(Error::invalid(
+        if self.title.is_some() && self.continue_thread.is_some() {
+            return Err(Error::invalid(
                 "title",
                 "only a new thread takes one; rename the thread with threads::rename",
-            )),
-            false => Ok(()),
+            ));
         }
+        Ok(())
     }
 }
 

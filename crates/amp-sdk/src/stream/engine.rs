@@ -146,11 +146,12 @@ impl Engine {
                     // Dropping the run kills it.
                     return;
                 }
-                if self.lines.over && !was_over {
-                    if let Err(error) = running.run.expect_end() {
-                        tracing::warn!(%error, "the Amp CLI cannot be watched after its result");
-                        return;
-                    }
+                if self.lines.over
+                    && !was_over
+                    && let Err(error) = running.run.expect_end()
+                {
+                    tracing::warn!(%error, "the Amp CLI cannot be watched after its result");
+                    return;
                 }
                 self.stage = Stage::Runs(running);
             }

@@ -5,6 +5,13 @@
     reason = "a test fails by panic; helpers outside of #[test] functions too"
 )]
 
+mod argv;
+mod errors;
+mod fake;
 mod manage;
+mod parse;
 mod permissions;
+mod runs;
+mod settings;
+mod surfaces;
 mod testing;

@@ -40,7 +40,7 @@ impl AmpStream {
         match message {
             StreamMessage::System(system) if begins => self.begin(system, out),
             StreamMessage::System(system) => {
-                out.push(raw(Some(system.subtype.clone()), &WireJson::from(&system.to_value())))
+                out.push(raw(Some(system.subtype.clone()), &WireJson::from(&system.to_value())));
             }
             StreamMessage::Assistant(message) => self.assistant(message, out),
             StreamMessage::User(message) => user(message, out),

@@ -3,22 +3,24 @@
 use amplihack_agent::{AgentBinary, Options};
 use amplihack_launcher::doctor::requested;
 use amplihack_launcher::{
-    Hosting, LaunchRequest, Notice, Streams, Task, enterable, own_program, plan, start,
+    Hosting, LaunchRequest, Notice, Streams, Task, Wanted, enterable, own_program, plan, start,
 };
+use amplihack_session::Deadlines;
 use amplihack_utils::agent_binary::{System, resolve_in};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 
-use crate::cli::LaunchArgs;
+use crate::cli::{LaunchArgs, OutputFormat};
 use crate::commands::{current_dir, runtime};
 use crate::input::{Gathered, Terminals, gather, utf8};
 use crate::ui::{self, Failure};
 
 mod dry_run;
+mod events;
 
 /// Launches `agent`, or the agent in charge, and returns its exit code.
-pub(crate) fn run(agent: Option<AgentBinary>, args: LaunchArgs, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env) -> Result<u8, Failure> {
     let cwd = current_dir()?;
     // Before the configuration: a directory without rights is not the fault of a file in it.
     enterable(&cwd)?;
@@ -26,9 +28,14 @@ pub(crate) fn run(agent: Option<AgentBinary>, args: LaunchArgs, env: &Env) -> Re
     super::config::show_warnings(&config);
     let agent =
         agent.unwrap_or_else(|| resolve_in(&cwd, env, &System::new(env), jiff::Timestamp::now()).agent);
+    // Events come of a run that ends by itself.
+    args.print |= args.output != OutputFormat::Text;
     let gathered = gather(agent, &args, Terminals::of_this_process())?;
     let requested = requested(&config);
     let (dry_run, fail_on_denial) = (args.dry_run, args.fail_on_denial);
+    let output = args.output;
+    let deadlines = Deadlines { startup: None, idle: args.idle_timeout, total: args.timeout };
+    let wanted = Wanted { raw: args.include_raw, fail_on_denial };
     let guard = if args.no_hooks {
         None
     } else {
@@ -38,6 +45,12 @@ pub(crate) fn run(agent: Option<AgentBinary>, args: LaunchArgs, env: &Env) -> Re
         )
     };
     let Gathered { prompt, mode, before_verb, extra, passthrough } = gathered;
+    if passthrough && output != OutputFormat::Text {
+        return Err(Failure::usage(
+            "the agent's own command has no events",
+            "leave --output out, or give a prompt",
+        ));
+    }
     let task = if passthrough {
         Task::Passthrough(extra)
     } else {
@@ -49,8 +62,12 @@ pub(crate) fn run(agent: Option<AgentBinary>, args: LaunchArgs, env: &Env) -> Re
         ui::data(&dry_run::render(&plan))?;
         return Ok(0);
     }
+    if output != OutputFormat::Text {
+        return events::run(plan, Streams { deadlines, ..Streams::default() }, wanted, output);
+    }
     let ended = runtime()?.block_on(async {
-        let (launched, notices) = start(plan, Hosting::Binary, Streams::default()).await?;
+        let streams = Streams { deadlines, ..Streams::default() };
+        let (launched, notices) = start(plan, Hosting::Binary, streams).await?;
         show(&notices);
         Ok::<_, Failure>(launched.wait().await?)
     })?;
@@ -80,5 +97,6 @@ fn options(args: LaunchArgs) -> Result<Options, Failure> {
             .map(|text| utf8(text, "--append-system-prompt"))
             .transpose()?,
         permissions: args.permissions.map(Into::into),
+        stream: args.output != OutputFormat::Text,
     })
 }

@@ -9,6 +9,8 @@ mod doctor;
 mod install;
 mod launch;
 pub(crate) mod policy;
+pub(crate) mod sessions;
+pub(crate) mod stream;
 mod uninstall;
 mod which;
 
@@ -33,6 +35,8 @@ pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
         Command::Demo(args) => demo::run(&args, env),
         Command::Install(args) => install::run(&args, env),
         Command::Uninstall(args) => uninstall::run(&args, env),
+        Command::Sessions(command) => sessions::run(command, env),
+        Command::Stream(command) => stream::run(command),
         Command::Config(command) => config::run(command, env),
         Command::Policy(command) => policy::run(command, env),
         Command::Audit(command) => audit::run(command, env),

@@ -127,7 +127,7 @@ impl AssistantMessage {
                 "type" => drop(cursor.skip()?),
                 "session_id" => message.session_id = session(kept, cursor)?,
                 "parent_tool_use_id" => {
-                    message.parent_tool_use_id = kept.text("parent_tool_use_id", cursor)?
+                    message.parent_tool_use_id = kept.text("parent_tool_use_id", cursor)?;
                 }
                 "message" if cursor.peek() == b'{' => {
                     message.message = AssistantPayload::read(cursor)?;
@@ -199,7 +199,7 @@ impl UserMessage {
                 "type" => drop(cursor.skip()?),
                 "session_id" => message.session_id = session(kept, cursor)?,
                 "parent_tool_use_id" => {
-                    message.parent_tool_use_id = kept.text("parent_tool_use_id", cursor)?
+                    message.parent_tool_use_id = kept.text("parent_tool_use_id", cursor)?;
                 }
                 "message" if cursor.peek() == b'{' => {
                     message.message = UserPayload::read(cursor)?;

@@ -1,0 +1,195 @@
+//! `amplihack sessions`: runs whose events were kept.
+
+mod find;
+mod prune;
+mod search;
+mod table;
+mod tail;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use amplihack_session::journal::{Recorded, recorded};
+use amplihack_utils::env::Env;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::cli::{LaunchArgs, duration};
+use crate::ui::{self, Failure, line};
+
+/// Commands about runs.
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+pub(crate) enum SessionsCommand {
+    /// Print the runs, oldest first
+    List(JsonArgs),
+    /// Print what is known of a run
+    Show(OneArgs),
+    /// Find a text in what agents said, asked for and were given
+    Search(SearchArgs),
+    /// Print a run's events, an object a line
+    Tail(TailArgs),
+    /// Go on with a run's session in its agent
+    Resume(Box<ResumeArgs>),
+    /// Add up what runs used
+    Cost(JsonArgs),
+    /// Remove what is kept of runs that ended long ago
+    Prune(PruneArgs),
+}
+
+// Options of `sessions list` and `sessions cost`.
+#[derive(Debug, Args)]
+pub(crate) struct JsonArgs {
+    /// Print an object
+    #[arg(long)]
+    json: bool,
+}
+
+// Options of `sessions show`.
+#[derive(Debug, Args)]
+pub(crate) struct OneArgs {
+    /// The session, the beginning of its id, or `latest`
+    id: String,
+    /// Print an object
+    #[arg(long)]
+    json: bool,
+}
+
+// Options of `sessions search`.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// The text; upper and lower case are the same
+    text: String,
+    /// Print an object a hit
+    #[arg(long)]
+    json: bool,
+}
+
+// Options of `sessions tail`.
+#[derive(Debug, Args)]
+pub(crate) struct TailArgs {
+    /// The session, the beginning of its id, or `latest`
+    id: String,
+    /// Wait for more until the run is over
+    #[arg(long)]
+    follow: bool,
+    /// Begin at this byte: as many as were printed before
+    #[arg(long, value_name = "OFFSET", default_value_t = 0)]
+    from: u64,
+}
+
+// Options of `sessions resume`.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The session, the beginning of its id, or `latest`
+    id: String,
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
+// Options of `sessions prune`.
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// How long ago they must have ended, as in 30d
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    older_than: Duration,
+    /// Say what would be removed; remove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl SessionsCommand {
+    /// Whether errors are told as JSON.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::List(args) | Self::Cost(args) => args.json,
+            Self::Show(args) => args.json,
+            Self::Search(args) => args.json,
+            _ => false,
+        }
+    }
+}
+
+/// Runs the command and returns the exit code.
+pub(crate) fn run(command: SessionsCommand, env: &Env) -> Result<u8, Failure> {
+    let home = home(env)?;
+    match command {
+        SessionsCommand::List(args) => {
+            let runs = all(&home);
+            let objects = || runs.iter().map(object).collect::<Vec<_>>();
+            print(args.json, || json!({ "sessions": objects() }), || table::list(&runs))
+        }
+        SessionsCommand::Cost(args) => {
+            let runs = all(&home);
+            print(args.json, || table::cost_object(&runs), || table::cost(&runs))
+        }
+        SessionsCommand::Show(args) => {
+            let run = find::one(&home, &args.id)?;
+            print(args.json, || object(&run), || table::show(&run))
+        }
+        SessionsCommand::Search(args) => search::run(&all(&home), &args.text, args.json),
+        SessionsCommand::Tail(args) => tail::run(&home, &find::one(&home, &args.id)?, args.from, args.follow),
+        SessionsCommand::Resume(args) => {
+            let ResumeArgs { id, launch } = *args;
+            resume(&find::one(&home, &id)?, launch, env)
+        }
+        SessionsCommand::Prune(args) => prune::run(&all(&home), args.older_than, args.dry_run),
+    }
+}
+
+fn home(env: &Env) -> Result<PathBuf, Failure> {
+    env.amplihack_home().ok_or_else(|| {
+        Failure::input("neither AMPLIHACK_HOME nor HOME is an absolute path, so no session is kept; set one")
+    })
+}
+
+/// All runs; what cannot be read is said and passed over.
+fn all(home: &std::path::Path) -> Vec<Recorded> {
+    let (runs, errors) = recorded(home);
+    for error in errors {
+        ui::note("warning", error);
+    }
+    runs
+}
+
+/// Goes on with the session of the agent, in this process's directory or where the user says.
+fn resume(run: &Recorded, mut launch: LaunchArgs, env: &Env) -> Result<u8, Failure> {
+    let Some(session) = &run.record.agent_session else {
+        return Err(Failure::input(format!(
+            "{} never told its session, so it cannot go on; start anew",
+            run.id
+        )));
+    };
+    if launch.resume.is_some() || launch.continue_latest {
+        return Err(Failure::usage(
+            "the session to go on with is named twice",
+            "leave --resume and --continue out",
+        ));
+    }
+    launch.resume = Some(session.into());
+    super::launch::run(Some(run.record.agent), launch, env)
+}
+
+/// How a run stands, in a word.
+fn state(run: &Recorded) -> &str {
+    match &run.record.end {
+        Some(end) => end.name(),
+        None if run.record.is_running() => "running",
+        None => "killed",
+    }
+}
+
+fn object(run: &Recorded) -> Value {
+    let mut object = json!({ "id": run.id.as_str(), "state": state(run) });
+    if let (Some(object), Ok(Value::Object(record))) =
+        (object.as_object_mut(), serde_json::to_value(&run.record))
+    {
+        object.extend(record);
+    }
+    object
+}
+
+fn print(as_json: bool, json: impl FnOnce() -> Value, text: impl FnOnce() -> String) -> Result<u8, Failure> {
+    ui::data(&if as_json { line(&json())? } else { text() })?;
+    Ok(0)
+}

@@ -1,0 +1,120 @@
+//! Runs for people.
+
+use std::fmt::Write as _;
+
+use amplihack_agent::event::Totals;
+use amplihack_session::journal::Recorded;
+use comfy_table::{Table, presets};
+use serde_json::{Value, json};
+
+use super::state;
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header);
+    table
+}
+
+/// One line a run.
+pub(super) fn list(runs: &[Recorded]) -> String {
+    if runs.is_empty() {
+        return "no session is kept yet; run an agent with --output json or --output stream-json\n"
+            .to_owned();
+    }
+    let mut table = table(&["session", "agent", "state", "tokens", "cost", "directory"]);
+    for run in runs {
+        let usage = &run.record.usage;
+        table.add_row([
+            run.id.to_string(),
+            run.record.agent.to_string(),
+            state(run).to_owned(),
+            tokens(usage).to_string(),
+            money(usage),
+            run.record.cwd.clone(),
+        ]);
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+/// What is known of one run, one fact a line.
+pub(super) fn show(run: &Recorded) -> String {
+    let record = &run.record;
+    let mut out = String::new();
+    let mut fact = |name: &str, value: &str| {
+        let _ = writeln!(out, "{name}: {value}");
+    };
+    fact("session", run.id.as_str());
+    fact("agent", record.agent.name());
+    if let Some(model) = &record.model {
+        fact("model", model);
+    }
+    if let Some(session) = &record.agent_session {
+        fact("agent's session", session);
+    }
+    fact("directory", &record.cwd);
+    fact("started", &record.started_at.to_string());
+    if let Some(ended) = record.ended_at {
+        fact("ended", &ended.to_string());
+    }
+    fact("state", state(run));
+    let Totals { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = record.usage;
+    fact(
+        "tokens",
+        &format!(
+            "{input_tokens} in, {output_tokens} out, {cache_read_tokens} from cache, {cache_write_tokens} to cache"
+        ),
+    );
+    if record.usage.cost_usd.is_some() {
+        fact("cost", &money(&record.usage));
+    }
+    if let Some(text) = record.end.as_ref().and_then(|end| end.summary().text.as_ref()) {
+        let _ = write!(out, "\n{}\n", text.trim_end_matches('\n'));
+    }
+    out
+}
+
+fn sum(runs: &[Recorded]) -> Totals {
+    let mut sum = Totals::default();
+    for run in runs {
+        sum.add(&run.record.usage);
+    }
+    sum
+}
+
+/// What runs used, by run and together.
+pub(super) fn cost(runs: &[Recorded]) -> String {
+    let mut table = table(&["session", "agent", "in", "out", "from cache", "to cache", "cost"]);
+    let row = |name: String, agent: String, usage: &Totals| {
+        [
+            name,
+            agent,
+            usage.input_tokens.to_string(),
+            usage.output_tokens.to_string(),
+            usage.cache_read_tokens.to_string(),
+            usage.cache_write_tokens.to_string(),
+            money(usage),
+        ]
+    };
+    for run in runs {
+        table.add_row(row(run.id.to_string(), run.record.agent.to_string(), &run.record.usage));
+    }
+    table.add_row(row("together".to_owned(), String::new(), &sum(runs)));
+    format!("{}\n", table.trim_fmt())
+}
+
+/// The same for programs.
+pub(super) fn cost_object(runs: &[Recorded]) -> Value {
+    let each = |run: &Recorded| json!({ "id": run.id.as_str(), "agent": run.record.agent, "usage": run.record.usage });
+    json!({ "sessions": runs.iter().map(each).collect::<Vec<_>>(), "together": sum(runs) })
+}
+
+fn tokens(usage: &Totals) -> u64 {
+    [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens]
+        .into_iter()
+        .fold(0, u64::saturating_add)
+}
+
+/// Only what an agent itself says: prices are not ours to know.
+fn money(usage: &Totals) -> String {
+    usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"))
+}

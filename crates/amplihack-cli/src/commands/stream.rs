@@ -1,0 +1,81 @@
+//! `amplihack stream`: recorded output of agents, as events.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use amplihack_agent::AgentBinary;
+use amplihack_agent::decode::decoder;
+use amplihack_agent::event::Envelope;
+use amplihack_agent::reader::Reader;
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+
+use crate::ui::{self, Failure, line};
+
+/// As much as is read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// Commands about recorded output.
+#[derive(Debug, Subcommand)]
+pub(crate) enum StreamCommand {
+    /// Print the events of a recorded stream, an object a line, by the decoder that reads live runs
+    Decode(DecodeArgs),
+}
+
+// Options of `stream decode`.
+#[derive(Debug, Args)]
+pub(crate) struct DecodeArgs {
+    /// The agent whose output it is
+    #[arg(long, value_name = "AGENT", value_parser = crate::cli::agent)]
+    agent: AgentBinary,
+    /// Each event brings the agent's own line
+    #[arg(long)]
+    include_raw: bool,
+    /// The recording; - is stdin
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: PathBuf,
+}
+
+/// Runs the command and returns the exit code.
+pub(crate) fn run(command: StreamCommand) -> Result<u8, Failure> {
+    let StreamCommand::Decode(args) = command;
+    let mut input: Box<dyn Read> =
+        if args.file == Path::new("-") {
+            Box::new(io::stdin().lock())
+        } else {
+            let open = File::open(&args.file);
+            Box::new(open.map_err(|error| {
+                Failure::system(&format!("{} cannot be read", args.file.display()), &error)
+            })?)
+        };
+    let mut reader = Reader::new(decoder(args.agent), args.include_raw);
+    let mut events = Vec::new();
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let count = match input.read(&mut chunk) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(Failure::system("the recording cannot be read", &error)),
+        };
+        if count == 0 {
+            break;
+        }
+        reader.push(chunk.get(..count).unwrap_or_default(), Timestamp::now(), &mut events);
+        print(&mut events)?;
+    }
+    // How its process ended, nobody knows.
+    let end = reader.finish(None, Timestamp::now(), &mut events);
+    let success = end.is_success();
+    reader.end(end, Timestamp::now(), &mut events);
+    print(&mut events)?;
+    Ok(u8::from(!success))
+}
+
+fn print(events: &mut Vec<Envelope>) -> Result<(), Failure> {
+    let mut text = String::new();
+    for event in events.drain(..) {
+        text += &line(&event)?;
+    }
+    ui::data(&text)
+}
