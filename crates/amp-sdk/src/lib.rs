@@ -8,6 +8,8 @@ pub mod capability;
 pub mod cli;
 pub mod error;
 pub mod governed;
+#[cfg(doctest)]
+mod guides;
 mod launch;
 mod manage;
 pub mod mcp;

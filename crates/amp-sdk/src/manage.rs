@@ -15,7 +15,7 @@ use crate::options::Options;
 pub(crate) use words::Words;
 
 /// How long a management command may take. A review has five times as long.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The most that is read of an answer.
 const MOST: usize = 64 * 1024 * 1024;
@@ -256,21 +256,20 @@ macro_rules! calls {
         $(
             $(#[$doc])*
             pub async fn $name($amp: &$crate::Amp, $($arg: $type),*) -> $crate::Result<$out> {
-                let call: $crate::Result<$crate::manage::Call<$out>> = (|| $body)();
-                call?.run($amp).await
+                let call = || -> $crate::Result<$crate::manage::Call<$out>> { $body };
+                call()?.run($amp).await
             }
         )*
 
         /// The same commands, blocking. May be called from anywhere, also from within a runtime, which they block.
         pub mod blocking {
-            #[allow(unused_imports, reason = "not every list of commands needs all of its module")]
             use super::*;
 
             $(
                 $(#[$doc])*
                 pub fn $name($amp: &$crate::Amp, $($arg: $type),*) -> $crate::Result<$out> {
-                    let call: $crate::Result<$crate::manage::Call<$out>> = (|| $body)();
-                    call?.run_blocking($amp)
+                    let call = || -> $crate::Result<$crate::manage::Call<$out>> { $body };
+                    call()?.run_blocking($amp)
                 }
             )*
         }

@@ -7,7 +7,7 @@ use crate::capability::Feature;
 use crate::manage::{Call, Words, calls};
 
 /// How long a review may take.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// What [`review`](fn@review) looks at, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

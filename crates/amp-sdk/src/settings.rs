@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::options::Options;
 
 /// The largest settings file that is read.
-const LIMIT: u64 = 16 * 1024 * 1024;
+pub(crate) const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// What the CLI's own settings files may have beyond JSON.
-const JSONC: ParseOptions = ParseOptions {
+pub(crate) const JSONC: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,
@@ -62,7 +62,7 @@ pub(crate) fn merged(options: &Options, env: &Env, overlay: Map<String, Value>) 
 }
 
 /// Where the CLI looks for the user's settings.
-fn places(env: &Env) -> Vec<PathBuf> {
+pub(crate) fn places(env: &Env) -> Vec<PathBuf> {
     if let Some(file) = env.path("AMP_SETTINGS_FILE") {
         return vec![file];
     }
@@ -81,7 +81,7 @@ fn refused(path: &Path, message: impl Into<String>) -> Error {
 }
 
 /// The object in `path`; `None` if there is no such file.
-fn read(path: &Path) -> Result<Option<Map<String, Value>>> {
+pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>> {
     let bytes = match read_regular(path, LIMIT) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -35,7 +35,7 @@ pub struct Search {
 /// With whom [`share`] shares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Share {
-    /// See [`visibility`](crate::visibility).
+    /// See [`visibility`].
     pub visibility: Option<String>,
     /// With Amp's support too; older CLIs only.
     pub support: Option<Support>,

@@ -6,19 +6,16 @@ use std::time::Duration;
 
 use amplihack_utils::fs::{Durability, create_private_dir, read_regular, write_atomic};
 use amplihack_utils::lock::FileLock;
-use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstRootNode};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::launch::Launch;
 use crate::options::Options;
+use crate::settings::{JSONC, LIMIT, places};
 
 /// The key of the servers.
 const SERVERS: &str = "amp.mcpServers";
-
-/// More is no settings file.
-const MOST: u64 = 16 * 1024 * 1024;
 
 /// How long another writer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,17 +32,14 @@ pub(super) fn file(options: &Options, workspace: bool) -> Result<PathBuf> {
         return Ok(options.cwd.clone().unwrap_or_default().join(".amp/settings.json"));
     }
     if let Some(file) = &options.settings_file {
-        return Ok(file.clone());
+        return Ok(options.cwd.clone().unwrap_or_default().join(file));
     }
-    let env = launch.env();
-    if let Some(file) = env.path("AMP_SETTINGS_FILE") {
-        return Ok(file);
-    }
-    let config = env.config_home().ok_or_else(|| {
-        Error::invalid("env", "neither HOME nor XDG_CONFIG_HOME is an absolute path, so there are no settings; set HOME or settings_file")
-    })?;
-    let (json, jsonc) = (config.join("amp/settings.json"), config.join("amp/settings.jsonc"));
-    Ok(if !json.exists() && jsonc.exists() { jsonc } else { json })
+    let places = places(launch.env());
+    let found = places.iter().find(|place| place.exists()).or(places.first());
+    found.cloned().ok_or_else(|| {
+        let message = "neither HOME nor XDG_CONFIG_HOME is an absolute path, so there are no settings; set HOME or settings_file";
+        Error::invalid("env", message)
+    })
 }
 
 fn refused(path: &Path, message: impl Into<String>) -> Error {
@@ -67,7 +61,7 @@ pub(super) fn add(path: &Path, name: &str, server: &Value) -> Result<()> {
     lock.push(".amp-sdk-lock");
     let _lock =
         FileLock::acquire(Path::new(&lock), PATIENCE).map_err(|error| refused(path, error.to_string()))?;
-    let text = match read_regular(path, MOST) {
+    let text = match read_regular(path, LIMIT) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|_| refused(path, "it is not UTF-8; correct it"))?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(failed("it cannot be read", &error)),
@@ -79,19 +73,7 @@ pub(super) fn add(path: &Path, name: &str, server: &Value) -> Result<()> {
 
 /// The text of a settings file with one more server.
 fn with_server(text: &str, name: &str, server: &Value) -> std::result::Result<String, String> {
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    let root = CstRootNode::parse(text, &options)
+    let root = CstRootNode::parse(text, &JSONC)
         .map_err(|error| format!("line {} is not JSON; correct it", error.line_display()))?;
     if root.value().is_some_and(|value: CstNode| value.as_object().is_none()) {
         return Err("it is no JSON object; correct it".to_owned());

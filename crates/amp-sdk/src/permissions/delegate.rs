@@ -28,7 +28,7 @@ const SAID: usize = 64 * 1024;
 impl Delegates {
     /// Programs run in this environment.
     pub fn new(env: Env) -> Self {
-        Self { env, cwd: None, timeout: Duration::from_secs(60) }
+        Self { env, cwd: None, timeout: Duration::from_mins(1) }
     }
 
     /// The run of the program `to`, which reads the arguments as JSON.

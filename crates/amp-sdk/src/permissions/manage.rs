@@ -18,7 +18,7 @@ pub struct List {
     pub workspace: bool,
 }
 
-/// What [`test`] asks about.
+/// What [`test()`] asks about.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Test {
     /// The tool's arguments. The CLI takes them as texts from the command line: a list gives its flag once an element, `null` and empty
@@ -129,7 +129,7 @@ calls! {
         Ok(Call::new(words, &[Feature::Permissions], rules))
     }
 
-    /// What the CLI itself says about a call; programs of `delegate` rules are asked. [`evaluate`](super::evaluate()) needs no CLI.
+    /// What the CLI itself says about a call; programs of `delegate` rules are asked. [`evaluate`](crate::permissions::evaluate()) needs no CLI.
     test(tool: &str, what: &Test) -> Evaluation {
         let mut words = Words::new(&["permissions", "test"]).place("tool", tool);
         for (key, value) in &what.args {

@@ -21,7 +21,7 @@ pub struct FakeCall {
 
 /// Reads the directories `1`, `2`, ….
 pub(super) fn read(calls: &Path) -> Vec<FakeCall> {
-    (1..)
+    (1..=u32::MAX)
         .map(|number| calls.join(number.to_string()))
         .take_while(|call| call.is_dir())
         .map(|call| one(&call))

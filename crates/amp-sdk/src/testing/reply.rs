@@ -64,16 +64,16 @@ impl Reply {
     /// A text of the agent's.
     #[must_use]
     pub fn assistant(self, text: &str) -> Self {
-        self.says(json!([{ "type": "text", "text": text }]), "end_turn")
+        self.says(&json!([{ "type": "text", "text": text }]), "end_turn")
     }
 
     /// A tool call of the agent's.
     #[must_use]
     pub fn tool_use(self, id: &str, tool: &str, input: &Value) -> Self {
-        self.says(json!([{ "type": "tool_use", "id": id, "name": tool, "input": input }]), "tool_use")
+        self.says(&json!([{ "type": "tool_use", "id": id, "name": tool, "input": input }]), "tool_use")
     }
 
-    fn says(self, content: Value, stop_reason: &str) -> Self {
+    fn says(self, content: &Value, stop_reason: &str) -> Self {
         let id = format!("msg_{}", self.steps.len());
         self.message(&json!({
             "type": "assistant", "session_id": super::THREAD, "parent_tool_use_id": null,

@@ -1,7 +1,6 @@
 //! The SDK from outside: what the shared cases, the recordings of the real CLI and the guides say.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     reason = "a test fails by panic; helpers outside of #[test] functions too"
 )]

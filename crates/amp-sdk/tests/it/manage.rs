@@ -261,10 +261,10 @@ fn failures_have_kinds_codes_and_the_tail_of_stderr() {
     assert_eq!(error.to_string(), "run `amp usage`: Error: no network");
     assert_eq!(fails(Reply::new().stderr("Please log in").exit(1)).kind(), "auth_error");
     assert_eq!(fails(Reply::new().stderr("sh: amp: not found").exit(127)).kind(), "cli_not_found");
-    let error = fails(Reply::new().stderr("waiting").pause(Duration::from_secs(60)));
+    let error = fails(Reply::new().stderr("waiting").pause(Duration::from_mins(1)));
     assert_eq!((error.kind(), error.exit_code(), error.stderr()), ("command_timeout", Some(124), "waiting"));
     // A flood on one output does not hold up the other, nor does a process that stays behind hold up the answer.
-    let flood = Reply::new().stderr(vec![b'e'; 400_000]).text("all\n").leave_behind(Duration::from_secs(60));
+    let flood = Reply::new().stderr(vec![b'e'; 400_000]).text("all\n").leave_behind(Duration::from_mins(1));
     let fake = FakeAmp::new().command(&["usage"], flood).build().unwrap();
     assert_eq!(usage::blocking::usage(&fake.amp(), &usage::Range::default()).unwrap(), "all");
 }

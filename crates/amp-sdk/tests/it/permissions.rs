@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use amp_sdk::permissions::{Delegates, check, decide, evaluate, never_matches};
+use amp_sdk::permissions::{Delegates, Issue, check, decide, evaluate, never_matches};
 use amp_sdk::{Action, Permission};
 use amplihack_utils::env::Env;
 use serde_json::{Map, Value, json};
@@ -24,7 +24,7 @@ fn rules(value: &Value) -> Vec<Permission> {
 fn the_shared_oracle_agrees() {
     let mut seen = 0;
     for row in rows(include_str!("../cases/permissions_oracle.jsonl")) {
-        let issues: Vec<Value> = check(&row["rules"]).iter().map(|issue| issue.to_value()).collect();
+        let issues: Vec<Value> = check(&row["rules"]).iter().map(Issue::to_value).collect();
         seen += 1;
         if !row["config_error"].is_null() {
             assert_eq!(json!(issues), row["config_error"], "{row}");
@@ -33,7 +33,7 @@ fn the_shared_oracle_agrees() {
         assert_eq!(issues, [] as [Value; 0], "{row}");
         let tool = row["tool"].as_str().unwrap();
         let found = evaluate(&rules(&row["rules"]), tool, &object(&row["args"]), row["context"].as_str());
-        assert_eq!(json!(found.action.map(|action| action.as_str())), row["action"], "{row}");
+        assert_eq!(json!(found.action.map(Action::as_str)), row["action"], "{row}");
         assert_eq!(json!(found.exit_code()), row["exit_code"], "{row}");
         let matched = found.matched.as_ref();
         assert_eq!(json!(matched.map(|matched| matched.source.as_str())), row["source"], "{row}");
@@ -51,7 +51,7 @@ fn the_shared_oracle_agrees() {
 fn everything_else_that_was_asked_of_the_real_cli_agrees() {
     let mut wrong = Vec::new();
     for row in rows(include_str!("../cases/permissions_recorded.jsonl")) {
-        let issues: Vec<Value> = check(&row["rules"]).iter().map(|issue| issue.to_value()).collect();
+        let issues: Vec<Value> = check(&row["rules"]).iter().map(Issue::to_value).collect();
         let expected = row.get("details").cloned().unwrap_or_else(|| json!([]));
         if json!(issues) != expected {
             wrong.push(format!("{row}\n  refused for {issues:?}"));

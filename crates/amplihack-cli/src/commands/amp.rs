@@ -7,7 +7,7 @@ use clap::Subcommand;
 
 use crate::ui::Failure;
 
-/// Commands about Amp.
+// Commands about Amp: without a doc comment, which would take the place of the command's own.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AmpCommand {
     /// Ask Amp's permission rules
@@ -15,7 +15,7 @@ pub(crate) enum AmpCommand {
     Permissions(PermissionsCommand),
 }
 
-/// Commands about Amp's permission rules.
+// Commands about Amp's permission rules.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
     /// Say what becomes of a tool call, as `amp permissions test` does, without Amp: 0 allow, 1 ask, 2 reject
