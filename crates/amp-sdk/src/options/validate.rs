@@ -192,7 +192,7 @@ mod tests {
     use crate::rule::{Action, Permission};
     use crate::surface::{Ssh, Surface};
 
-    fn kind(options: Options) -> (&'static str, String) {
+    fn kind(options: &Options) -> (&'static str, String) {
         let error = options.validate().unwrap_err();
         (error.kind(), error.to_string())
     }
@@ -218,7 +218,7 @@ mod tests {
             (Options { continue_thread: Some("nil".into()), ..plain() }, "continue_thread"),
             (Options { title: some("t"), continue_thread: Some("T-1".into()), ..plain() }, "title"),
         ] {
-            let (kind, text) = kind(options);
+            let (kind, text) = kind(&options);
             assert_eq!(kind, "invalid_configuration", "{text}");
             assert!(text.starts_with(&format!("use {name}: ")), "{text}");
         }
@@ -228,21 +228,21 @@ mod tests {
     fn what_no_cli_has_fails_closed_before_the_cli_is_looked_for() {
         let schema =
             Options { output_schema: Some(json!({})), cwd: Some("/nowhere".into()), ..Options::default() };
-        assert_eq!(kind(schema).0, "unsupported_capability");
+        assert_eq!(kind(&schema).0, "unsupported_capability");
         let only = Options { completion_only: true, ..Options::default() };
-        insta::assert_snapshot!(kind(only).1);
+        insta::assert_snapshot!(kind(&only).1);
         let old = Options {
             cli_version: Some(Version::new(0, 0, 1)),
             continue_thread: Some(ContinueThread::Last),
             ..Options::default()
         };
-        assert_eq!(kind(old).0, "unsupported_capability");
+        assert_eq!(kind(&old).0, "unsupported_capability");
     }
 
     #[test]
     fn a_missing_directory_is_its_own_kind_and_only_looked_for_here() {
         let gone = Options { cwd: Some("/nowhere".into()), ..Options::default() };
-        assert_eq!(kind(gone.clone()).0, "config_invalid");
+        assert_eq!(kind(&gone).0, "config_invalid");
         Options { execution_surface: Surface::Ssh(Ssh::new("h")), ..gone }.validate().unwrap();
     }
 
@@ -254,7 +254,7 @@ mod tests {
             Options { mcp_config: Some("{\"a\":{}}".into()), ..there.clone() },
             Options { skills: Some("/s".into()), ..there.clone() },
         ] {
-            assert_eq!(kind(options).0, "invalid_configuration");
+            assert_eq!(kind(&options).0, "invalid_configuration");
         }
         Options { mcp_config: Some("/etc/there.json".into()), ..there }.validate().unwrap();
     }
