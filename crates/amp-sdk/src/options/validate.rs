@@ -199,25 +199,30 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_refused_by_name() {
-        let plain = Options::default;
-        let some = |text: &str| Some(text.to_owned());
-        for (options, name) in [
-            (Options { stream_timeout_ms: 0, ..plain() }, "stream_timeout_ms"),
-            (Options { run_deadline_ms: Some(0), ..plain() }, "run_deadline_ms"),
-            (Options { max_stderr_buffer_bytes: 0, ..plain() }, "max_stderr_buffer_bytes"),
-            (Options { labels: vec!["has space".into()], ..plain() }, "labels[0]"),
-            (Options { labels: vec!["x".into(), "a".repeat(33)], ..plain() }, "labels[1]"),
-            (Options { labels: vec!["x".into(); 21], ..plain() }, "labels"),
+        type Change = fn(&mut Options);
+        let changes: &[(Change, &str)] = &[
+            (|given| given.stream_timeout_ms = 0, "stream_timeout_ms"),
+            (|given| given.run_deadline_ms = Some(0), "run_deadline_ms"),
+            (|given| given.max_stderr_buffer_bytes = 0, "max_stderr_buffer_bytes"),
+            (|given| given.labels = vec!["has space".into()], "labels[0]"),
+            (|given| given.labels = vec!["x".into(), "a".repeat(33)], "labels[1]"),
+            (|given| given.labels = vec!["x".into(); 21], "labels"),
+            (|given| given.permissions = vec![Permission::new("Bash", Action::Delegate)], "permissions[0]"),
+            (|given| given.env = [("A B".into(), "x".into())].into(), "env"),
+            (|given| given.mode = Some("-x".into()), "mode"),
+            (|given| given.visibility = Some(String::new()), "visibility"),
+            (|given| given.continue_thread = Some("nil".into()), "continue_thread"),
             (
-                Options { permissions: vec![Permission::new("Bash", Action::Delegate)], ..plain() },
-                "permissions[0]",
+                |given| {
+                    given.title = Some("t".into());
+                    given.continue_thread = Some("T-1".into());
+                },
+                "title",
             ),
-            (Options { env: [("A B".into(), "x".into())].into(), ..plain() }, "env"),
-            (Options { mode: some("-x"), ..plain() }, "mode"),
-            (Options { visibility: some(""), ..plain() }, "visibility"),
-            (Options { continue_thread: Some("nil".into()), ..plain() }, "continue_thread"),
-            (Options { title: some("t"), continue_thread: Some("T-1".into()), ..plain() }, "title"),
-        ] {
+        ];
+        for (change, name) in changes {
+            let mut options = Options::default();
+            change(&mut options);
             let (kind, text) = kind(&options);
             assert_eq!(kind, "invalid_configuration", "{text}");
             assert!(text.starts_with(&format!("use {name}: ")), "{text}");
