@@ -20,6 +20,7 @@ enum Source {
 
 /// Every generated page. A page that is not here is written by hand.
 const PAGES: &[Page] = &[
+    Page { path: "docs/amp-sdk/provider-behavior.md", source: Source::Table("amp-behavior") },
     Page { path: "docs/reference/cli.md", source: Source::Help },
     Page { path: "docs/reference/configuration.md", source: Source::Table("configuration") },
     Page { path: "docs/reference/environment.md", source: Source::Table("environment") },

@@ -1,10 +1,11 @@
-//! Chores of this workspace: `cargo xtask test | build | docs | bench`. The standard library only, so that it starts fast.
+//! Chores of this workspace: `cargo xtask test | build | docs | examples | bench`. The standard library only, so that it starts fast.
 
 mod agents;
 mod bench;
 mod command_line;
 mod debian;
 mod docs;
+mod examples;
 mod shell;
 mod static_build;
 mod summary;
@@ -17,6 +18,7 @@ const USAGE: &str = "\
 usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need, then run them
        cargo xtask build                          the static release binaries, into dist/
        cargo xtask docs [--check]                 API documentation and generated pages; --check: fail if a page is out of date
+       cargo xtask examples                       run every example of the Amp SDK against its fake CLI
        cargo xtask bench [--runs N] [--bins DIR]  timings, into docs/benchmarks.md; --bins: use these binaries, write nothing";
 
 /// A chore that could not be done, in words for a person. An empty text: it has been said already.
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(rest),
         Some("build") => static_build::run(rest),
         Some("docs") => docs::run(rest),
+        Some("examples") => examples::run(rest),
         Some("bench") => bench::run(rest),
         _ => {
             ui::warn(USAGE);

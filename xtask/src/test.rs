@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 use crate::summary::Summary;
-use crate::{Failure, agents, debian, shell, ui};
+use crate::{Failure, agents, debian, examples, shell, ui};
 
 /// Installs what is missing, builds, runs every test, and ends with the counts.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
@@ -41,6 +41,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         let (summary, outcome) = watched(command)?;
         total.add(summary);
         failure = failure.or(outcome.err());
+    }
+    if args.is_empty() {
+        failure = failure.or(examples::run(&[]).err());
     }
     keep(total)?;
     if let Some(text) = failure {

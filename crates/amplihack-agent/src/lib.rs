@@ -4,7 +4,7 @@
 //! Everything that amplihack knows about an agent's flags stands here, as data. Nothing in this crate starts a process,
 //! reads the environment of this process or touches the disk, but for [`lookup`], which asks where a program is.
 
-mod amp;
+pub mod amp;
 mod amplifier;
 mod claude;
 mod codex;

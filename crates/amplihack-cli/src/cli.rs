@@ -7,6 +7,7 @@ use std::time::Duration;
 use amplihack_agent::{AgentBinary, Permissions};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::amp::AmpCommand;
 use crate::commands::audit::AuditCommand;
 use crate::commands::policy::PolicyCommand;
 use crate::commands::sessions::SessionsCommand;
@@ -39,8 +40,8 @@ pub(crate) enum Command {
     Codex(LaunchArgs),
     /// Launch Microsoft Amplifier
     Amplifier(LaunchArgs),
-    /// Launch Amp
-    Amp(LaunchArgs),
+    /// Launch Amp, or ask about its settings
+    Amp(AmpArgs),
     /// Launch the agent that is in charge here (see `which`)
     Launch(LaunchArgs),
     /// Print the agent that is in charge here
@@ -70,6 +71,16 @@ pub(crate) enum Command {
     Audit(AuditCommand),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
+}
+
+// Options of `amp`: those of every launch, or a command about Amp. A prompt that is a command's name is given with --prompt.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub(crate) struct AmpArgs {
+    #[command(subcommand)]
+    pub command: Option<AmpCommand>,
+    #[command(flatten)]
+    pub launch: LaunchArgs,
 }
 
 // Options of every launch.
@@ -294,6 +305,7 @@ impl Cli {
             Command::Policy(command) => command.json(),
             Command::Audit(command) => command.json(),
             Command::Sessions(command) => command.json(),
+            Command::Amp(AmpArgs { command: Some(command), .. }) => command.json(),
             _ => false,
         };
         if json { Format::Json } else { Format::Text }

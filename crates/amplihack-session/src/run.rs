@@ -90,7 +90,9 @@ impl AgentRun {
             Deadlines { total: spec.deadlines.total, ..Deadlines::default() }
         };
         let now = Instant::now();
-        let mut machine = Escalation::new(spec.terminal, Graces::new(spec.grace), deadlines, now);
+        let graces = Graces::new(spec.grace);
+        let graces = Graces { linger: spec.linger.unwrap_or(graces.linger), ..graces };
+        let mut machine = Escalation::new(spec.terminal, graces, deadlines, now);
         if !listens {
             // Asks for nothing as long as the child runs.
             drop(machine.step(now, Told::Drained));
@@ -141,9 +143,9 @@ impl AgentRun {
             .map_err(|source| RunError::watch(&self.program, "see its processes")(source))
     }
 
-    /// Waits for the next bytes of a streamed stdout. `None` when the run is over: what was in the pipe then is in the
-    /// outcome. Cancel-safe.
-    pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, RunError> {
+    /// Waits for the next bytes of a streamed stdout ([`Output::Stream`]). `None` when the run is over: what was in the pipe
+    /// then is in the outcome of [`AgentRun::finish`]. Cancel-safe.
+    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, RunError> {
         loop {
             let over = self.turn().await?;
             let bytes = self.stdout.give();
@@ -158,7 +160,7 @@ impl AgentRun {
     }
 
     /// The child says that it is done. If it does not end soon, it is ended.
-    pub(crate) fn expect_end(&mut self) -> Result<(), RunError> {
+    pub fn expect_end(&mut self) -> Result<(), RunError> {
         let told = self.tell(Told::Over);
         told.map(drop).map_err(RunError::watch(&self.program, "see its processes"))
     }
@@ -261,7 +263,8 @@ impl AgentRun {
         Ok(())
     }
 
-    pub(crate) fn finish(mut self) -> Result<Outcome, RunError> {
+    /// What became of a run that [`AgentRun::chunk`] said is over. One that still runs is killed.
+    pub fn finish(mut self) -> Result<Outcome, RunError> {
         let mut survivors = Vec::new();
         if self.exit.is_none() {
             survivors.push(Process { pid: self.pid(), name: self.program.to_string_lossy().into_owned() });

@@ -77,6 +77,8 @@ pub struct RunSpec {
     pub deadlines: Deadlines,
     /// How long the tree may take after a passed-on signal, and again after SIGTERM. Default: 5 s.
     pub grace: Duration,
+    /// How long the child may take to end once it said that it is done. Default: as long as the grace.
+    pub linger: Option<Duration>,
     /// The session's id, given to the child as `AMPLIHACK_SESSION_ID`; descendants in sessions of their own are found
     /// by it, so it must be this run's alone. Empty (the default): not set, not looked for.
     pub tag: String,
@@ -100,6 +102,7 @@ impl RunSpec {
             terminal: Terminal::default(),
             deadlines: Deadlines::default(),
             grace: Duration::from_secs(5),
+            linger: None,
             tag: String::new(),
             subreaper: false,
             signals: false,

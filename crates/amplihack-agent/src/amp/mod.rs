@@ -1,7 +1,13 @@
 //! Amp.
 
+mod decode;
+pub mod sdk;
+pub mod wire;
+
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
+
+pub use decode::AmpStream;
 
 use crate::grammar::{Grammar, Positional, PromptFlag};
 use crate::matrix::{ArgShape, BOTH, Capability, Evidence, HEADLESS, Row, RunMode, Slot};

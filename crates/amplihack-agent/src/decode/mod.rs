@@ -9,6 +9,7 @@ pub(crate) mod wire;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::sys::Exit;
 
+use crate::amp::AmpStream;
 use crate::claude::decode::ClaudeStream;
 use crate::codex::decode::CodexStream;
 use crate::copilot::decode::CopilotStream;
@@ -44,6 +45,7 @@ pub fn decoder(agent: AgentBinary) -> Box<dyn Decode> {
         AgentBinary::Claude => Box::new(ClaudeStream::default()),
         AgentBinary::Codex => Box::new(CodexStream::default()),
         AgentBinary::Copilot => Box::new(CopilotStream::default()),
+        AgentBinary::Amp => Box::new(AmpStream::new()),
         other => Box::new(PlainText::new(other)),
     }
 }

@@ -1,5 +1,6 @@
 //! Prints a generated reference page on stdout: `reference NAME`. `cargo xtask docs` puts the pages in place.
 
+mod amp_behavior;
 mod configuration;
 mod environment;
 mod exit_codes;
@@ -11,6 +12,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let page = match std::env::args().nth(1).as_deref() {
+        Some("amp-behavior") => amp_behavior::page(),
         Some("configuration") => configuration::page(),
         Some("environment") => environment::page(),
         Some("exit-codes") => exit_codes::page(),

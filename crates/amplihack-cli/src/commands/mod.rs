@@ -1,5 +1,6 @@
 //! One file a verb: parse, call, render.
 
+pub(crate) mod amp;
 pub(crate) mod audit;
 mod completions;
 mod config;
@@ -16,7 +17,7 @@ mod which;
 use amplihack_agent::AgentBinary;
 use amplihack_utils::env::Env;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{AmpArgs, Cli, Command};
 use crate::ui::Failure;
 
 /// Runs the command and returns the exit code.
@@ -26,7 +27,8 @@ pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
         Command::Copilot(args) => launch::run(Some(AgentBinary::Copilot), args, env),
         Command::Codex(args) => launch::run(Some(AgentBinary::Codex), args, env),
         Command::Amplifier(args) => launch::run(Some(AgentBinary::Amplifier), args, env),
-        Command::Amp(args) => launch::run(Some(AgentBinary::Amp), args, env),
+        Command::Amp(AmpArgs { command: Some(command), .. }) => amp::run(command, env),
+        Command::Amp(args) => launch::run(Some(AgentBinary::Amp), args.launch, env),
         Command::Launch(args) => launch::run(None, args, env),
         Command::Which(args) => which::run(&args, env),
         Command::Doctor(args) => doctor::run(&args, env),

@@ -6,6 +6,7 @@
     reason = "a test fails by panic; helpers outside of #[test] functions too"
 )]
 
+mod amp;
 mod audit;
 mod bad_input;
 mod bad_places;

@@ -1,0 +1,135 @@
+//! Where the Amp CLI is.
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use amplihack_agent::lookup;
+use amplihack_utils::env::Env;
+
+use crate::error::{Error, Result};
+
+/// What led to the CLI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CliSource {
+    /// `Options::cli_path`.
+    Option,
+    /// `AMP_CLI_PATH` in `Options::env`.
+    Variable,
+    /// `~/.amp/bin/amp`.
+    AmpHome,
+    /// `~/.local/bin/amp`.
+    LocalBin,
+    /// PATH.
+    Path,
+    /// A governed authority.
+    Authority,
+}
+
+/// The CLI: what to execute, and the words in front of its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cli {
+    /// The program: the CLI, or node.
+    pub program: PathBuf,
+    /// The `.js` file for node, else nothing.
+    pub leading: Vec<OsString>,
+    /// What led to it.
+    pub source: CliSource,
+}
+
+/// Finds the CLI: `cli_path`, then `~/.amp/bin/amp` and `~/.local/bin/amp`, then PATH of `env`. A configured path that is no program
+/// is an error, nothing else is tried then. A `.js` file is run by the `node` on PATH.
+pub(crate) fn resolve(cli_path: Option<(&Path, CliSource)>, env: &Env) -> Result<Cli> {
+    if let Some((path, source)) = cli_path {
+        return configured(path, source, env);
+    }
+    let home = env.home();
+    let places = [(".amp/bin/amp", CliSource::AmpHome), (".local/bin/amp", CliSource::LocalBin)];
+    for (place, source) in places {
+        let Some(program) = home.as_ref().map(|home| home.join(place)) else { continue };
+        if is_executable(&program) {
+            return Ok(Cli { program, leading: Vec::new(), source });
+        }
+    }
+    match env.get("PATH").and_then(|path| lookup::on_path("amp", path)) {
+        Some(program) => Ok(Cli { program, leading: Vec::new(), source: CliSource::Path }),
+        None => Err(Error::CliNotFound {
+            looked: "it is neither ~/.amp/bin/amp nor ~/.local/bin/amp nor on PATH".to_owned(),
+        }),
+    }
+}
+
+fn configured(path: &Path, source: CliSource, env: &Env) -> Result<Cli> {
+    let name = if source == CliSource::Option { "Options::cli_path" } else { "AMP_CLI_PATH" };
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if path.extension().is_some_and(|extension| extension == "js") && absolute.is_file() {
+        let node = env.get("PATH").and_then(|path| lookup::on_path("node", path));
+        let program = node.ok_or_else(|| Error::CliNotFound {
+            looked: format!("{name} names {}, which needs node, and node is not on PATH", path.display()),
+        })?;
+        return Ok(Cli { program, leading: vec![absolute.into()], source });
+    }
+    if is_executable(&absolute) {
+        return Ok(Cli { program: absolute, leading: Vec::new(), source });
+    }
+    Err(Error::CliNotFound {
+        looked: format!("{name} names {}, which is no executable file", path.display()),
+    })
+}
+
+pub(crate) fn is_executable(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(path: &Path, mode: u32) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn places_are_tried_in_the_order_of_the_seed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, bin) = (dir.path().join("home"), dir.path().join("bin"));
+        let env = Env::empty().with("HOME", home.as_os_str()).with("PATH", bin.as_os_str());
+        let found = |env: &Env| resolve(None, env).map(|cli| (cli.program, cli.source));
+        assert_eq!(found(&env).unwrap_err().exit_code(), Some(127));
+        for (place, source) in [
+            (bin.join("amp"), CliSource::Path),
+            (home.join(".local/bin/amp"), CliSource::LocalBin),
+            (home.join(".amp/bin/amp"), CliSource::AmpHome),
+        ] {
+            program(&place, 0o755);
+            assert_eq!(found(&env).unwrap(), (place, source));
+        }
+        let own = dir.path().join("mine");
+        let configured = |path: &Path| resolve(Some((path, CliSource::Variable)), &env);
+        insta::assert_snapshot!(
+            configured(Path::new("/nowhere/amp")).unwrap_err(),
+            @"find the Amp CLI: AMP_CLI_PATH names /nowhere/amp, which is no executable file; install it (npm install -g @ampcode/cli) or name it in Options::cli_path"
+        );
+        program(&own, 0o000);
+        assert_eq!(configured(&own).unwrap_err().kind(), "cli_not_found");
+        program(&own, 0o755);
+        assert_eq!(configured(&own).unwrap().program, own);
+    }
+
+    #[test]
+    fn a_script_of_node_is_run_by_node() {
+        let dir = tempfile::tempdir().unwrap();
+        let (script, bin) = (dir.path().join("main.js"), dir.path().join("bin"));
+        program(&script, 0o644);
+        let env = Env::empty().with("PATH", bin.as_os_str());
+        let cli = || resolve(Some((&script, CliSource::Option)), &env);
+        assert!(cli().unwrap_err().to_string().contains("node is not on PATH"));
+        program(&bin.join("node"), 0o755);
+        let cli = cli().unwrap();
+        assert_eq!((cli.program, cli.leading), (bin.join("node"), vec![script.into_os_string()]));
+    }
+}

@@ -1,0 +1,187 @@
+//! Foreign failures as ours, and what a text of the CLI says about its cause.
+
+use std::io;
+use std::time::Duration;
+
+use amplihack_session::RunError;
+
+use super::{CliEnd, Error, ErrorKind, StderrTail};
+
+/// Phrases by which the CLI says that it has no credentials.
+const AUTH: &[&str] =
+    &["not authenticated", "authentication required", "please log in", "please login", "requires login"];
+
+/// Whether `text` says that the CLI has no credentials: one of its phrases, or `run … login`.
+pub(crate) fn says_auth(text: &str) -> bool {
+    let text = text.to_lowercase();
+    AUTH.iter().any(|phrase| text.contains(phrase))
+        || text.lines().any(|line| {
+            line.find("run").is_some_and(|at| {
+                line[at..].split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "login")
+            })
+        })
+}
+
+/// Whether `text` says that a program is missing.
+fn says_missing(text: &str) -> bool {
+    let text = text.to_lowercase();
+    ["not found", "no such file", "cannot find"].iter().any(|phrase| text.contains(phrase))
+}
+
+/// What the CLI calls an unknown option or command, in its own words: `unknown option '--x'`, `Unknown command "x"`.
+///
+/// An older CLI than the capability table knows meets the SDK's options so.
+fn unknown_word(text: &str) -> Option<&str> {
+    [("unknown option '", '\''), ("Unknown command \"", '"')]
+        .into_iter()
+        .find_map(|(before, after)| text.split_once(before)?.1.split_once(after).map(|(word, _)| word))
+}
+
+impl Error {
+    /// What an end of the CLI without a result means.
+    pub(crate) fn from_end(end: CliEnd) -> Self {
+        let end = Box::new(end);
+        if end.exit_code == Some(127) && says_missing(&end.stderr.text) {
+            return Self::CliNotFound { looked: end.said() };
+        }
+        if says_auth(&end.stderr.text) {
+            return Self::Auth { message: end.said(), end };
+        }
+        if let Some(feature) = unknown_word(&end.stderr.text) {
+            return Self::unsupported(feature, None, Some("update the CLI, or leave the option out"));
+        }
+        match end.exit_code {
+            Some(0) => Self::NoResult { end },
+            _ => Self::TransportExit { end },
+        }
+    }
+
+    /// Makes one of ours of a foreign failure: ours come back as they are, errors of the system and of runs are sorted in,
+    /// everything else is [`Error::Unknown`] with its text.
+    pub fn normalize(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        let error = match error.into().downcast::<Self>() {
+            Ok(ours) => return *ours,
+            Err(error) => error,
+        };
+        let error = match error.downcast::<RunError>() {
+            Ok(run) => return Self::from_run(*run),
+            Err(error) => error,
+        };
+        let error = match error.downcast::<serde_json::Error>() {
+            Ok(json) => return Self::Parse { message: json.to_string(), details: String::new() },
+            Err(error) => error,
+        };
+        match error.downcast::<io::Error>() {
+            Ok(io) => Self::from_io(*io),
+            Err(error) => Self::Unknown { code: String::new(), message: error.to_string() },
+        }
+    }
+
+    /// A failure that came as a code and a text, from a log or another SDK. `-` and `_` are the same in codes.
+    ///
+    /// Only the kinds that need nothing but a text have variants of their own here; the text of any other is kept under
+    /// [`Error::Unknown`] with its code.
+    pub fn from_code(code: &str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let tail = || Box::new(CliEnd::new(None, StderrTail { text: message.clone(), truncated: false }));
+        match ErrorKind::from_code(code) {
+            ErrorKind::CliNotFound => Self::CliNotFound { looked: message },
+            ErrorKind::AuthError => Self::Auth { end: tail(), message },
+            ErrorKind::TransportExit => Self::TransportExit { end: tail() },
+            ErrorKind::NoResult => Self::NoResult { end: tail() },
+            ErrorKind::ParseError => Self::Parse { message, details: String::new() },
+            ErrorKind::InvalidConfiguration => Self::invalid("configuration", message),
+            ErrorKind::StreamStartFailed => Self::StreamStart { source: message.into() },
+            ErrorKind::TransportError => Self::Transport { source: message.into() },
+            ErrorKind::ExecutionFailed => Self::ExecutionFailed {
+                message,
+                subtype: "error_during_execution".to_owned(),
+                permission_denials: Vec::new(),
+                end: Box::default(),
+            },
+            _ => Self::Unknown { code: code.to_owned(), message },
+        }
+    }
+
+    /// Why a run could not be started or watched.
+    pub(crate) fn from_run(error: RunError) -> Self {
+        match error {
+            RunError::Spawn { program, source } if is_missing(&source) => {
+                Self::CliNotFound { looked: format!("{}: {source}", program.display()) }
+            }
+            RunError::Spawn { .. } => Self::StreamStart { source: Box::new(error) },
+            RunError::TimedOut { program, after } => {
+                Self::TaskTimeout { what: format!("run {}", program.display()), after }
+            }
+            other => Self::Transport { source: Box::new(other) },
+        }
+    }
+
+    fn from_io(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::CliNotFound { looked: error.to_string() },
+            io::ErrorKind::TimedOut => Self::TaskTimeout { what: error.to_string(), after: Duration::ZERO },
+            _ => Self::Transport { source: Box::new(error) },
+        }
+    }
+}
+
+/// Whether a program could not be started because it is not there or may not be executed.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(code: i32, stderr: &str) -> &'static str {
+        let tail = StderrTail { text: stderr.to_owned(), truncated: false };
+        Error::from_end(CliEnd::new(Some(code), tail)).kind()
+    }
+
+    #[test]
+    fn the_end_of_a_cli_without_a_result_has_a_kind() {
+        for (code, stderr, kind) in [
+            (1, "Please log in", "auth_error"),
+            (1, "please login first", "auth_error"),
+            (1, "Not Authenticated.", "auth_error"),
+            (1, "authentication required", "auth_error"),
+            (1, "this requires login", "auth_error"),
+            (1, "Run `amp login`", "auth_error"),
+            (0, "Run `amp login`", "auth_error"),
+            (1, "login page is down", "transport_exit"),
+            (1, "Error: runner 7 failed", "transport_exit"),
+            (0, "", "no_result"),
+            (0, "a warning", "no_result"),
+            (127, "amp: command not found", "cli_not_found"),
+            (127, "odd", "transport_exit"),
+            (137, "", "transport_exit"),
+            (1, "Error: error: unknown option '--title'", "unsupported_capability"),
+            (1, "Unknown command \"tasks\". Run 'amp --help' for the full list.", "unsupported_capability"),
+        ] {
+            assert_eq!(ended(code, stderr), kind, "{code} {stderr}");
+        }
+    }
+
+    #[test]
+    fn foreign_failures_are_sorted_in() {
+        let json = serde_json::from_str::<u8>("x").unwrap_err();
+        let run = RunError::TimedOut { program: "amp".into(), after: Duration::from_secs(1) };
+        let spawn = RunError::Spawn { program: "amp".into(), source: io::ErrorKind::PermissionDenied.into() };
+        for (error, kind) in [
+            (Error::normalize(Error::EmptyPrompt), "invalid_configuration"),
+            (Error::normalize(json), "parse_error"),
+            (Error::normalize(run), "task_timeout"),
+            (Error::normalize(spawn), "cli_not_found"),
+            (Error::normalize(io::Error::from(io::ErrorKind::NotFound)), "cli_not_found"),
+            (Error::normalize(io::Error::from(io::ErrorKind::BrokenPipe)), "transport_error"),
+            (Error::normalize("odd"), "unknown"),
+            (Error::from_code("auth-error", "x"), "auth_error"),
+            (Error::from_code("quota", "x"), "unknown"),
+        ] {
+            assert_eq!(error.kind(), kind, "{error:?}");
+        }
+        assert_eq!(Error::from_code("quota", "no more").to_string(), "no more");
+    }
+}

@@ -1,0 +1,177 @@
+//! From options to a process: the CLI, its environment, its directory, here or on another machine.
+
+mod remote;
+mod scrub;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use amplihack_session::{Captured, Input, Outcome};
+use amplihack_utils::env::Env;
+
+use crate::cli::{Cli, CliSource, is_executable, resolve};
+use crate::error::{CliEnd, Error, Result, StderrTail};
+use crate::governed::Authority;
+use crate::options::Options;
+use crate::surface::{Ssh, Surface};
+
+/// What the CLI is told about who runs it.
+const SDK_VERSION: &str = concat!("rust-", env!("CARGO_PKG_VERSION"));
+
+/// Everything that a start of the CLI needs besides its arguments and its input. Options that led to it are checked.
+pub(crate) struct Launch {
+    program: Program,
+    cwd: Option<PathBuf>,
+    /// The whole environment, here; only what is given by name, elsewhere.
+    env: Env,
+    /// What must not be seen.
+    hidden: Vec<String>,
+    governed: bool,
+}
+
+enum Program {
+    Here(Cli),
+    There { ssh: Ssh, program: PathBuf, base: Env },
+}
+
+impl Launch {
+    /// Checks `options` and finds the CLI. Starts nothing.
+    pub(crate) fn new(options: &Options) -> Result<Self> {
+        options.validate()?;
+        if let Some(authority) = &options.governed_authority {
+            return Self::governed(authority);
+        }
+        let base = base(options);
+        let program = match &options.execution_surface {
+            Surface::Local => {
+                let mut looked_in = base.clone();
+                for (name, value) in &options.env {
+                    looked_in.set(name, value);
+                }
+                let variable = options.env.get("AMP_CLI_PATH").filter(|path| !path.is_empty());
+                let path = match (&options.cli_path, variable) {
+                    (Some(path), _) => Some((path.as_path(), CliSource::Option)),
+                    (None, Some(path)) => Some((Path::new(path), CliSource::Variable)),
+                    (None, None) => None,
+                };
+                Program::Here(resolve(path, &looked_in)?)
+            }
+            Surface::Ssh(ssh) => {
+                Program::There { program: remote::program(ssh, &base)?, ssh: ssh.clone(), base: base.clone() }
+            }
+        };
+        let here = matches!(program, Program::Here(_));
+        let mut env = if here { base } else { Env::empty() };
+        for (name, value) in &options.env {
+            // The path of a program here means nothing there.
+            if here || name != "AMP_CLI_PATH" {
+                env.set(name, value);
+            }
+        }
+        if let Some(toolbox) = &options.toolbox {
+            env.set("AMP_TOOLBOX", toolbox);
+        }
+        env.set("AMP_SDK_VERSION", SDK_VERSION);
+        Ok(Self { program, cwd: options.cwd.clone(), env, hidden: Vec::new(), governed: false })
+    }
+
+    /// Command, directory and environment of an authority, and nothing else.
+    fn governed(authority: &Authority) -> Result<Self> {
+        if !is_executable(&authority.command)
+            || authority.command.canonicalize().ok().as_ref() != Some(&authority.command)
+        {
+            return Err(Error::invalid(
+                "governed_authority",
+                "command is no executable file, or leads through a link; materialise it anew",
+            ));
+        }
+        if authority.cwd.as_ref().is_some_and(|cwd| !cwd.is_dir()) {
+            return Err(Error::invalid("governed_authority", "cwd is no directory; materialise it anew"));
+        }
+        let cli =
+            Cli { program: authority.command.clone(), leading: Vec::new(), source: CliSource::Authority };
+        Ok(Self {
+            program: Program::Here(cli),
+            cwd: authority.cwd.clone(),
+            env: authority.env.iter().collect(),
+            hidden: authority.values(),
+            governed: true,
+        })
+    }
+
+    /// The CLI on this machine.
+    pub(crate) fn local_program(&self) -> Option<&Path> {
+        match &self.program {
+            Program::Here(cli) => Some(cli.leading.first().map_or(cli.program.as_path(), Path::new)),
+            Program::There { .. } => None,
+        }
+    }
+
+    /// The environment that the CLI gets, for looking up files of the user.
+    pub(crate) fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// The process that runs the CLI with `args`, and what its standard input is to be. `stdin` reaches the CLI byte for byte.
+    ///
+    /// On another machine the environment goes in front of it on the same pipe, so that no command line holds it.
+    pub(crate) fn command(&self, args: &[OsString], stdin: Option<Vec<u8>>) -> Result<(Command, Input)> {
+        match &self.program {
+            Program::Here(cli) => {
+                let mut command = Command::new(&cli.program);
+                command.args(&cli.leading).args(args).env_clear().envs(self.env.iter());
+                if let Some(cwd) = &self.cwd {
+                    command.current_dir(cwd);
+                }
+                Ok((command, stdin.map_or(Input::Null, Input::Bytes)))
+            }
+            Program::There { ssh, program, base } => {
+                let mut command = Command::new(program);
+                command.args(remote::words(ssh, self.cwd.as_deref(), args)?).env_clear().envs(base.iter());
+                let mut bytes = remote::preamble(&self.env)?;
+                bytes.extend(stdin.unwrap_or_default());
+                Ok((command, Input::Bytes(bytes)))
+            }
+        }
+    }
+
+    /// The name by which descendants of the process are found again. None in governed runs, whose environment is the authority's alone.
+    pub(crate) fn tag(&self) -> String {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        if self.governed {
+            return String::new();
+        }
+        let random = tempfile::Builder::new().prefix("").rand_bytes(8).make(|path| Ok(path.to_owned()));
+        let random =
+            random.ok().and_then(|made| made.path().file_name().map(OsStr::to_os_string)).unwrap_or_default();
+        format!(
+            "amp-sdk-{}-{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed),
+            random.to_string_lossy()
+        )
+    }
+
+    /// How the CLI ended, with nothing in it that must not be seen.
+    pub(crate) fn end(&self, outcome: &Outcome) -> CliEnd {
+        CliEnd::new(Some(outcome.exit.code()), self.tail(&outcome.stderr))
+    }
+
+    /// The tail of stderr, with nothing in it that must not be seen.
+    pub(crate) fn tail(&self, captured: &Captured) -> StderrTail {
+        let text = String::from_utf8_lossy(&captured.bytes);
+        StderrTail { text: self.hide(&text), truncated: captured.dropped > 0 }
+    }
+}
+
+/// What the environment stands on: without what is Amp's, whose variables are given explicitly or not at all.
+fn base(options: &Options) -> Env {
+    let base = options.base_env.clone().unwrap_or_else(Env::from_process);
+    let ours = |name: &OsStr| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(b"AMP_") && !name.starts_with(b"AMP_TEST_")
+    };
+    base.iter().filter(|(name, _)| !ours(name)).collect()
+}

@@ -1,0 +1,60 @@
+//! The Amp SDK for Rust.
+//!
+//! It runs the Amp CLI and speaks its stream of JSON; it makes no request of its own. What a version of the CLI does not have is a
+//! typed error before anything is started, see [`capability`].
+
+pub mod blocking;
+pub mod capability;
+pub mod cli;
+pub mod error;
+pub mod governed;
+#[cfg(doctest)]
+mod guides;
+mod launch;
+mod manage;
+pub mod mcp;
+pub mod mcp_config;
+pub mod model;
+pub mod options;
+mod overlay;
+pub mod permissions;
+pub mod plan;
+pub mod prompt;
+pub mod review;
+pub mod rule;
+mod run;
+pub mod runtime;
+mod settings;
+pub mod skills;
+pub mod stream;
+pub mod surface;
+pub mod tasks;
+#[cfg(feature = "testing")]
+pub mod testing;
+pub mod threads;
+pub mod tools;
+pub mod usage;
+pub mod version;
+
+/// The messages of the stream.
+pub use amplihack_agent::amp::wire;
+
+pub use error::{CliEnd, Error, ErrorKind, Result, StderrTail, Wait};
+pub use governed::Authority;
+pub use manage::{Amp, DEFAULT_TIMEOUT};
+pub use mcp::McpServer;
+pub use mcp_config::{McpConfig, McpHttpServer, McpStdioServer};
+pub use options::{ContinueThread, Options, log_level, mode, visibility};
+pub use plan::{Plan, plan};
+pub use prompt::{InputContent, Prompt, UserInputMessage, create_user_message};
+pub use rule::{Action, Permission, PermissionOptions, create_permission};
+pub use run::run;
+pub use stream::{MessageStream, execute};
+pub use surface::{Ssh, Surface};
+pub use threads::ThreadSummary;
+pub use wire::{
+    AssistantMessage, AssistantPayload, ContentBlock, Diagnostic, ErrorResultMessage, Json, McpServerStatus,
+    McpStatus, PermissionDenial, ResultMessage, StreamMessage, Summary, SystemMessage, TextContent,
+    ThinkingContent, ToolOutput, ToolResultContent, ToolUseContent, UnknownContent, UnknownMessage, Usage,
+    UserMessage, UserPayload, WireError,
+};

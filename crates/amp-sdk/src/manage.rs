@@ -1,0 +1,279 @@
+//! Management commands of the CLI: one process each, its outputs kept apart, a deadline, a typed answer.
+
+mod words;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use amplihack_session::{Deadlines, Outcome, Output, RunError, RunSpec, Why, run_blocking, run_to_end};
+
+use crate::capability::Feature;
+use crate::error::{CliEnd, Error, Result, says_auth};
+use crate::launch::Launch;
+use crate::options::Options;
+
+pub(crate) use words::Words;
+
+/// How long a management command may take. A review has five times as long.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The most that is read of an answer.
+const MOST: usize = 64 * 1024 * 1024;
+
+/// The CLI for management commands: which one, where, with which settings, for how long.
+///
+/// Of [`Options`] these count here: where the CLI is and runs (`cli_path`, `cli_version`, `cwd`, `env`, `base_env`, `execution_surface`,
+/// `governed_authority`), `settings_file`, `log_level`, `log_file`, `max_stderr_buffer_bytes` and `transport_headless_timeout_ms`.
+///
+/// ```no_run
+/// use amp_sdk::{Amp, threads};
+///
+/// # async fn f() -> amp_sdk::Result<()> {
+/// for thread in threads::list(&Amp::default(), &threads::List::default()).await? {
+///     println!("{} {}", thread.id, thread.title);
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Amp {
+    /// Where and how the CLI runs.
+    pub options: Options,
+    /// How long the command may take. Default: [`DEFAULT_TIMEOUT`], 300 s for a review.
+    pub timeout: Option<Duration>,
+    /// What the command reads. Default: nothing, `/dev/null`.
+    pub stdin: Option<Vec<u8>>,
+}
+
+impl From<Options> for Amp {
+    fn from(options: Options) -> Self {
+        Self { options, ..Self::default() }
+    }
+}
+
+/// What a command answered.
+pub(crate) struct Answer {
+    /// Standard output, whole.
+    pub stdout: String,
+    /// How it ended.
+    pub end: CliEnd,
+    /// The command as errors name it.
+    pub command: String,
+}
+
+impl Answer {
+    /// The output without blanks at its ends.
+    pub(crate) fn text(&self) -> String {
+        self.stdout.trim().to_owned()
+    }
+
+    /// The failure of a command that ended with another code than 0.
+    pub(crate) fn failure(self) -> Error {
+        let end = Box::new(self.end);
+        let said = end.stderr.text.to_lowercase();
+        if end.exit_code == Some(127) && ["not found", "no such file"].iter().any(|text| said.contains(text))
+        {
+            return Error::CliNotFound { looked: end.stderr.text.trim().to_owned() };
+        }
+        if says_auth(&end.stderr.text) {
+            return Error::Auth { message: end.stderr.text.trim().to_owned(), end };
+        }
+        Error::CommandFailed { command: self.command, end }
+    }
+
+    /// An answer that cannot be read, with its beginning.
+    pub(crate) fn unreadable(&self, message: impl Into<String>) -> Error {
+        Error::Parse { message: message.into(), details: self.stdout.chars().take(4096).collect() }
+    }
+}
+
+/// A command to be run: its words, what it needs of the CLI, and how its answer is read.
+pub(crate) struct Call<T> {
+    words: Words,
+    needs: Vec<Feature>,
+    ungoverned: bool,
+    timeout: Duration,
+    stdin: Option<Vec<u8>>,
+    /// Codes besides 0 that are answers.
+    codes: &'static [i32],
+    read: fn(&Answer) -> Result<T>,
+    instead: Option<Box<dyn FnOnce() -> Result<T> + Send>>,
+}
+
+impl Call<String> {
+    /// A command whose answer is its text, without blanks at the ends.
+    pub(crate) fn text(words: Words, needs: &[Feature]) -> Self {
+        Self::new(words, needs, |answer| Ok(answer.text()))
+    }
+}
+
+impl<T: Send + 'static> Call<T> {
+    pub(crate) fn new(words: Words, needs: &[Feature], read: fn(&Answer) -> Result<T>) -> Self {
+        Self {
+            words,
+            needs: needs.to_vec(),
+            ungoverned: false,
+            timeout: DEFAULT_TIMEOUT,
+            stdin: None,
+            codes: &[],
+            read,
+            instead: None,
+        }
+    }
+
+    /// The same with another deadline by default.
+    pub(crate) fn within(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The same with something to read, unless the caller gives something else.
+    pub(crate) fn reading(mut self, stdin: Option<Vec<u8>>) -> Self {
+        self.stdin = stdin;
+        self
+    }
+
+    /// The same where these exit codes are answers too.
+    pub(crate) fn answering(mut self, codes: &'static [i32]) -> Self {
+        self.codes = codes;
+        self
+    }
+
+    /// The same, done by the SDK itself: no process is started.
+    pub(crate) fn instead(mut self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Self {
+        self.instead = Some(Box::new(work));
+        self
+    }
+
+    /// The same, refused in governed execution, where only the authority decides.
+    pub(crate) fn ungoverned(mut self) -> Self {
+        self.ungoverned = true;
+        self
+    }
+
+    /// What is refused whoever does it.
+    fn check(&self, amp: &Amp) -> Result<()> {
+        if self.ungoverned && amp.options.governed_authority.is_some() {
+            let message = "governed execution changes no permissions, MCP servers or their credentials; \
+                 drop it or drop governed_authority";
+            return Err(Error::invalid(self.words.shown(), message));
+        }
+        let version = amp.options.cli_version.as_ref();
+        self.needs.iter().try_for_each(|feature| feature.require(version))
+    }
+
+    /// What else is checked before a process is started, and that process.
+    fn prepare(&self, amp: &Amp) -> Result<(Launch, RunSpec, Duration)> {
+        let timeout = amp.timeout.unwrap_or(self.timeout);
+        if timeout.is_zero() {
+            return Err(Error::invalid("timeout", "it is 0; give a positive time"));
+        }
+        let words = self.argv(&amp.options)?;
+        let launch = Launch::new(&amp.options)?;
+        let stdin = amp.stdin.clone().or_else(|| self.stdin.clone());
+        let (command, stdin) = launch.command(&words, stdin)?;
+        let spec = RunSpec {
+            stdin,
+            stdout: Output::Head(MOST),
+            stderr: Output::Tail(amp.options.max_stderr_buffer_bytes),
+            deadlines: Deadlines { total: Some(timeout), ..Deadlines::default() },
+            grace: Duration::from_millis(amp.options.transport_headless_timeout_ms),
+            tag: launch.tag(),
+            ..RunSpec::new(command)
+        };
+        Ok((launch, spec, timeout))
+    }
+
+    /// The CLI's words: global options first, since what follows a `--` is not the CLI's.
+    pub(crate) fn argv(&self, options: &Options) -> Result<Vec<OsString>> {
+        let mut words = Vec::new();
+        let path =
+            |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.clone().into_os_string());
+        for (flag, value) in [
+            ("--settings-file", path(&options.settings_file)),
+            ("--log-level", options.log_level.as_ref().map(OsString::from)),
+            ("--log-file", path(&options.log_file)),
+        ] {
+            if let Some(value) = value {
+                words.extend([flag.into(), value]);
+            }
+        }
+        words.extend(self.words.argv()?);
+        Ok(words)
+    }
+
+    fn read(&self, launch: &Launch, outcome: Result<Outcome, RunError>, after: Duration) -> Result<T> {
+        let command = self.words.shown();
+        let outcome = outcome.map_err(|error| match Error::from_run(error) {
+            error @ Error::CliNotFound { .. } => error,
+            error => Error::CommandExecution { command: command.clone(), source: Box::new(error) },
+        });
+        let outcome = outcome.map_err(|error| launch.scrub(error))?;
+        let end = launch.end(&outcome);
+        if outcome.why != Why::Ended {
+            return Err(Error::CommandTimeout { command, after, end: Box::new(end) });
+        }
+        let stdout = launch.hide(&String::from_utf8_lossy(&outcome.stdout.bytes));
+        let answer = Answer { stdout, end, command };
+        if outcome.stdout.dropped > 0 {
+            return Err(answer.unreadable(format!("the answer is longer than {MOST} bytes")));
+        }
+        let code = outcome.exit.code();
+        if code == 0 || self.codes.contains(&code) {
+            (self.read)(&answer)
+        } else {
+            Err(launch.scrub(answer.failure()))
+        }
+    }
+
+    pub(crate) async fn run(mut self, amp: &Amp) -> Result<T> {
+        self.check(amp)?;
+        if let Some(work) = self.instead.take() {
+            let done = tokio::task::spawn_blocking(work).await;
+            return done.map_err(|error| Error::TaskExit {
+                what: format!("run `amp {}`", self.words.shown()),
+                message: error.to_string(),
+            })?;
+        }
+        let (launch, spec, timeout) = self.prepare(amp)?;
+        let outcome = run_to_end(spec).await;
+        self.read(&launch, outcome, timeout)
+    }
+
+    pub(crate) fn run_blocking(mut self, amp: &Amp) -> Result<T> {
+        self.check(amp)?;
+        if let Some(work) = self.instead.take() {
+            return work();
+        }
+        let (launch, spec, timeout) = self.prepare(amp)?;
+        let outcome = run_blocking(spec);
+        self.read(&launch, outcome, timeout)
+    }
+}
+
+/// Makes the asynchronous and the blocking form of each command.
+macro_rules! calls {
+    ($amp:ident; $($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) -> $out:ty $body:block)*) => {
+        $(
+            $(#[$doc])*
+            pub async fn $name($amp: &$crate::Amp, $($arg: $type),*) -> $crate::Result<$out> {
+                let call = || -> $crate::Result<$crate::manage::Call<$out>> { $body };
+                call()?.run($amp).await
+            }
+        )*
+
+        /// The same commands, blocking. May be called from anywhere, also from within a runtime, which they block.
+        pub mod blocking {
+            use super::*;
+
+            $(
+                $(#[$doc])*
+                pub fn $name($amp: &$crate::Amp, $($arg: $type),*) -> $crate::Result<$out> {
+                    let call = || -> $crate::Result<$crate::manage::Call<$out>> { $body };
+                    call()?.run_blocking($amp)
+                }
+            )*
+        }
+    };
+}
+
+pub(crate) use calls;

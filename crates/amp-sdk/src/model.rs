@@ -1,0 +1,245 @@
+//! Which model a run asks for: a registry that resolves names, and the selection that it makes of them.
+//!
+//! Amp's CLI has no flag for a model: its mode chooses. The registry therefore knows one model, `amp-1`, which stands for that choice and
+//! renders nothing; any other resolved model is refused before a start. Set [`Options::mode`](crate::Options::mode) instead.
+
+mod selection;
+
+use serde_json::Value;
+
+use crate::error::Error;
+
+pub use selection::{ModelSource, ResolutionSource, Selection};
+
+/// A model that cannot be selected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// No model of this name. Kind `unknown_model`.
+    #[error("model {requested:?} is unknown to {provider}; known are {}", known.join(", "))]
+    UnknownModel {
+        /// What was asked for.
+        requested: String,
+        /// What there is.
+        known: Vec<String>,
+        /// Whose.
+        provider: String,
+    },
+    /// An effort that the model does not take. Kind `invalid_reasoning_effort`.
+    #[error(
+        "reasoning effort {requested:?} is not taken by {provider}; allowed are {}",
+        allowed(allowed_efforts)
+    )]
+    InvalidReasoningEffort {
+        /// What was asked for.
+        requested: String,
+        /// What may be asked for.
+        allowed_efforts: Vec<String>,
+        /// Whose.
+        provider: String,
+    },
+    /// There is no model to choose. Kind `model_unavailable`.
+    #[error("{provider} offers no model: {reason}")]
+    ModelUnavailable {
+        /// Whose.
+        provider: String,
+        /// Why.
+        reason: String,
+    },
+    /// Blank, `nil` or `null`. Kind `empty_or_invalid_model`.
+    #[error("the model is blank or a placeholder; name one, or leave it out")]
+    EmptyOrInvalidModel,
+}
+
+fn allowed(efforts: &[String]) -> String {
+    if efforts.is_empty() { "none".to_owned() } else { efforts.join(", ") }
+}
+
+impl ModelError {
+    /// The stable name of the kind.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::UnknownModel { .. } => "unknown_model",
+            Self::InvalidReasoningEffort { .. } => "invalid_reasoning_effort",
+            Self::ModelUnavailable { .. } => "model_unavailable",
+            Self::EmptyOrInvalidModel => "empty_or_invalid_model",
+        }
+    }
+}
+
+impl From<ModelError> for Error {
+    fn from(error: ModelError) -> Self {
+        Self::invalid("model_payload", format!("model resolution failed: {error}"))
+    }
+}
+
+/// A model of a [`Registry`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    /// The id that a command line would hold.
+    pub id: String,
+    /// Other names for it.
+    pub aliases: Vec<String>,
+    /// The family it belongs to.
+    pub family: Option<String>,
+    /// Efforts that it takes; empty: none.
+    pub efforts: Vec<String>,
+}
+
+/// Where [`Registry::resolve`] looks for a name, in this order: `explicit`, `environment`, the registry's default, `remote`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// What the caller asks for.
+    pub explicit: Option<String>,
+    /// What the caller's environment asks for; the SDK reads none.
+    pub environment: Option<String>,
+    /// What the service's default is, where the caller knows it.
+    pub remote: Option<String>,
+    /// The reasoning effort.
+    pub reasoning_effort: Option<String>,
+    /// Take a name that the registry does not know, marked [`ModelSource::External`].
+    pub allow_unknown: bool,
+}
+
+/// The models of one provider. Explicit data: there is no global registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registry {
+    /// Whose models these are.
+    pub provider: String,
+    /// The models.
+    pub models: Vec<Model>,
+    /// The id of the default one.
+    pub default: Option<String>,
+    /// A name for this state of the list.
+    pub catalog_version: Option<String>,
+}
+
+impl Registry {
+    /// Amp's: `amp-1`, alias `default`, the model that the mode chooses.
+    pub fn amp() -> Self {
+        let amp = Model {
+            id: selection::AMP.to_owned(),
+            aliases: vec!["default".to_owned()],
+            family: Some("amp".to_owned()),
+            efforts: Vec::new(),
+        };
+        Self {
+            provider: "amp".to_owned(),
+            models: vec![amp],
+            default: Some(selection::AMP.to_owned()),
+            catalog_version: None,
+        }
+    }
+
+    /// Selects a model: the first name of `wish` that is set, else the default. No name falls back to another.
+    pub fn resolve(&self, wish: &Wish) -> Result<Selection, ModelError> {
+        let sources = [
+            (&wish.explicit, ResolutionSource::Explicit),
+            (&wish.environment, ResolutionSource::Env),
+            (&self.default, ResolutionSource::Default),
+            (&wish.remote, ResolutionSource::Remote),
+        ];
+        let (requested, source) = sources
+            .into_iter()
+            .find_map(|(name, source)| Some((name.as_deref()?, source)))
+            .ok_or_else(|| ModelError::ModelUnavailable {
+                provider: self.provider.clone(),
+                reason: "nothing was asked for and there is no default".to_owned(),
+            })?;
+        let known = match self.validate(requested) {
+            Ok(model) => Some(model),
+            Err(ModelError::UnknownModel { .. }) if wish.allow_unknown => None,
+            Err(error) => return Err(error),
+        };
+        self.check_effort(known, wish.reasoning_effort.as_deref())?;
+        Ok(Selection {
+            provider: Some(self.provider.clone()),
+            requested_model: Some(requested.to_owned()),
+            resolved_model: Some(known.map_or_else(|| requested.to_owned(), |model| model.id.clone())),
+            resolution_source: Some(source),
+            reasoning_effort: wish.reasoning_effort.clone(),
+            normalized_reasoning_effort: wish.reasoning_effort.clone().map(Value::from),
+            model_family: known.and_then(|model| model.family.clone()),
+            catalog_version: self.catalog_version.clone(),
+            model_source: Some(if known.is_some() { ModelSource::Catalog } else { ModelSource::External }),
+            ..Selection::default()
+        })
+    }
+
+    /// The model of this id or alias.
+    pub fn validate(&self, name: &str) -> Result<&Model, ModelError> {
+        if !selection::is_name(name) {
+            return Err(ModelError::EmptyOrInvalidModel);
+        }
+        self.models
+            .iter()
+            .find(|model| model.id == name || model.aliases.iter().any(|alias| alias == name))
+            .ok_or_else(|| ModelError::UnknownModel {
+                requested: name.to_owned(),
+                known: self.models.iter().map(|model| model.id.clone()).collect(),
+                provider: self.provider.clone(),
+            })
+    }
+
+    /// The default model.
+    pub fn default_model(&self) -> Result<&Model, ModelError> {
+        let Some(id) = &self.default else {
+            return Err(ModelError::ModelUnavailable {
+                provider: self.provider.clone(),
+                reason: "there is no default".to_owned(),
+            });
+        };
+        self.validate(id)
+    }
+
+    /// [`Registry::resolve`] of an explicit name or of none: what goes into `Options::model_payload`.
+    pub fn build_arg_payload(&self, model: Option<&str>) -> Result<Selection, ModelError> {
+        self.resolve(&Wish { explicit: model.map(str::to_owned), ..Wish::default() })
+    }
+
+    fn check_effort(&self, model: Option<&Model>, effort: Option<&str>) -> Result<(), ModelError> {
+        let (Some(model), Some(effort)) = (model, effort) else { return Ok(()) };
+        if model.efforts.iter().any(|known| known == effort) {
+            return Ok(());
+        }
+        Err(ModelError::InvalidReasoningEffort {
+            requested: effort.to_owned(),
+            allowed_efforts: model.efforts.clone(),
+            provider: self.provider.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_resolve_in_order_and_never_fall_back() {
+        let amp = Registry::amp();
+        let resolved = |wish: Wish| {
+            amp.resolve(&wish).map(|made| (made.resolved_model.unwrap(), made.resolution_source.unwrap()))
+        };
+        let some = |name: &str| Some(name.to_owned());
+        assert_eq!(resolved(Wish::default()), Ok(("amp-1".into(), ResolutionSource::Default)));
+        assert_eq!(
+            resolved(Wish { explicit: some("default"), environment: some("x"), ..Wish::default() }),
+            Ok(("amp-1".into(), ResolutionSource::Explicit))
+        );
+        let wrong = resolved(Wish { environment: some("x"), remote: some("amp-1"), ..Wish::default() });
+        assert_eq!(wrong.unwrap_err().kind(), "unknown_model");
+        assert_eq!(
+            resolved(Wish { explicit: some("x"), allow_unknown: true, ..Wish::default() }),
+            Ok(("x".into(), ResolutionSource::Explicit))
+        );
+        for blank in ["", " ", "nil", "null", "NULL"] {
+            assert_eq!(amp.build_arg_payload(Some(blank)), Err(ModelError::EmptyOrInvalidModel), "{blank:?}");
+        }
+        let effort = Wish { reasoning_effort: some("high"), ..Wish::default() };
+        assert_eq!(resolved(effort).unwrap_err().kind(), "invalid_reasoning_effort");
+        let none = Registry { default: None, ..Registry::amp() };
+        assert_eq!(none.resolve(&Wish::default()).unwrap_err().kind(), "model_unavailable");
+        assert_eq!(none.default_model().unwrap_err().kind(), "model_unavailable");
+        assert_eq!(amp.default_model().unwrap().id, "amp-1");
+    }
+}

@@ -1,0 +1,262 @@
+//! Everything that a run may be given.
+
+mod validate;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use amplihack_utils::env::Env;
+use semver::Version;
+use serde_json::Value;
+
+use crate::governed::Authority;
+use crate::mcp_config::McpConfig;
+use crate::model::Selection;
+use crate::rule::Permission;
+use crate::surface::Surface;
+
+pub(crate) use validate::is_variable;
+
+/// Names of modes. The set is open: plugins bring their own.
+pub mod mode {
+    /// Current CLIs: cheapest.
+    pub const LOW: &str = "low";
+    /// Current CLIs: what they take by default.
+    pub const MEDIUM: &str = "medium";
+    /// Current CLIs.
+    pub const HIGH: &str = "high";
+    /// Current CLIs: most thorough.
+    pub const ULTRA: &str = "ultra";
+    /// Older CLIs: their default, the one that streamed.
+    pub const SMART: &str = "smart";
+    /// Older CLIs, without a stream.
+    pub const RUSH: &str = "rush";
+    /// Older CLIs, without a stream.
+    pub const DEEP: &str = "deep";
+    /// Older CLIs, interactive only.
+    pub const FREE: &str = "free";
+    /// Older CLIs.
+    pub const LARGE: &str = "large";
+}
+
+/// Names of visibilities. The set is open.
+pub mod visibility {
+    /// Only for the thread's creator.
+    pub const PRIVATE: &str = "private";
+    /// For everybody with the link: older CLIs. Current ones are asked for [`UNLISTED`].
+    pub const PUBLIC: &str = "public";
+    /// For everybody with the link: current CLIs.
+    pub const UNLISTED: &str = "unlisted";
+    /// For the workspace.
+    pub const WORKSPACE: &str = "workspace";
+    /// For the group.
+    pub const GROUP: &str = "group";
+}
+
+/// Names of log levels.
+pub mod log_level {
+    /// Everything.
+    pub const DEBUG: &str = "debug";
+    /// What happens.
+    pub const INFO: &str = "info";
+    /// What is odd.
+    pub const WARN: &str = "warn";
+    /// What fails.
+    pub const ERROR: &str = "error";
+    /// What was done.
+    pub const AUDIT: &str = "audit";
+}
+
+/// Which thread a run goes on with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ContinueThread {
+    /// The latest one.
+    Last,
+    /// This one: `T-…`, or the thread's address.
+    Id(String),
+}
+
+impl From<&str> for ContinueThread {
+    fn from(id: &str) -> Self {
+        Self::Id(id.to_owned())
+    }
+}
+
+impl From<String> for ContinueThread {
+    fn from(id: String) -> Self {
+        Self::Id(id)
+    }
+}
+
+/// Everything that a run may be given. Plain data: set what differs from [`Options::default`].
+///
+/// Nothing of it is read from this process's environment but the base (see [`Options::base_env`]), and nothing of it reaches a command
+/// line that could be a secret. Checked before anything is started, see [`Options::validate`].
+///
+/// ```
+/// use amp_sdk::{Options, visibility};
+///
+/// let options = Options { visibility: Some(visibility::PRIVATE.into()), ..Options::default() };
+/// options.validate()?;
+/// # Ok::<(), amp_sdk::Error>(())
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct Options {
+    /// Working directory of the CLI. Default: this process's; on another machine: the login directory there.
+    pub cwd: Option<PathBuf>,
+    /// Agent mode, see [`mode`]. Default: the CLI's own.
+    pub mode: Option<String>,
+    /// Every tool runs without a question; permission rules have no effect then. Default: false.
+    pub dangerously_allow_all: bool,
+    /// Who sees the thread, see [`visibility`](mod@visibility). Default: the CLI's own.
+    pub visibility: Option<String>,
+    /// Go on with a thread. Default: a new one.
+    pub continue_thread: Option<ContinueThread>,
+    /// A settings file in the place of the user's own. Comments and trailing commas are read.
+    pub settings_file: Option<PathBuf>,
+    /// See [`log_level`](mod@log_level).
+    pub log_level: Option<String>,
+    /// Where the CLI logs.
+    pub log_file: Option<PathBuf>,
+    /// Variables for the CLI, over the base: `AMP_API_KEY`, `AMP_URL`, … Values do not show in Debug.
+    pub env: BTreeMap<String, String>,
+    /// What [`Options::env`] stands on. `None`: this process's environment without its `AMP_*` variables. `Some`: exactly this, also without
+    /// them (`AMP_TEST_*` are kept). Not used on another machine.
+    pub base_env: Option<Env>,
+    /// The CLI, a program or a `.js` file. Default: `AMP_CLI_PATH` in [`Options::env`], `~/.amp/bin/amp`, `~/.local/bin/amp`, PATH.
+    pub cli_path: Option<PathBuf>,
+    /// What the CLI's version is, from [`version::probe`](crate::version::probe). Default: the newest that this crate knows.
+    pub cli_version: Option<Version>,
+    /// MCP servers, given to the CLI in a private file.
+    pub mcp_config: Option<McpConfig>,
+    /// A directory of toolbox scripts: `AMP_TOOLBOX` of the CLI.
+    pub toolbox: Option<PathBuf>,
+    /// Directories of skills, separated by `:`.
+    pub skills: Option<String>,
+    /// Permission rules, the first that matches decides. They take the place of those in the user's settings.
+    pub permissions: Vec<Permission>,
+    /// Globs over tools that are enabled at all. Default: those of the user's settings.
+    pub enabled_tools: Option<Vec<String>>,
+    /// Labels of the thread: at most 20, each 1 to 32 letters, digits and `-`, the first no `-`.
+    pub labels: Vec<String>,
+    /// Thread features, such as `fast`.
+    pub features: Vec<String>,
+    /// The title of a new thread, at most 256 characters.
+    pub title: Option<String>,
+    /// Stream thinking blocks too. Default: false.
+    pub thinking: bool,
+    /// A run without tools. No CLI has it: always `unsupported_capability`.
+    pub completion_only: bool,
+    /// A schema for the answer. No CLI has it: always `unsupported_capability`.
+    pub output_schema: Option<Value>,
+    /// A resolved model, see [`model`](crate::model).
+    pub model_payload: Option<Selection>,
+    /// Where the CLI runs. Default: here.
+    pub execution_surface: Surface,
+    /// Governed execution, see [`governed`](crate::governed).
+    pub governed_authority: Option<Authority>,
+    /// Milliseconds from the start to the first byte. Default: 30 000.
+    pub startup_timeout_ms: u64,
+    /// Milliseconds from one output to the next, before the run counts as stuck. Default: 300 000.
+    pub stream_timeout_ms: u64,
+    /// Milliseconds for the whole run. Default: as long as it likes.
+    pub run_deadline_ms: Option<u64>,
+    /// Milliseconds that the CLI has to end by itself after its result or its standard output's end, before it is ended. Default: 2 000.
+    pub linger_timeout_ms: u64,
+    /// Milliseconds that the CLI and its tools have to end after SIGTERM, before SIGKILL. Default: 5 000; after a result at most 250.
+    pub transport_headless_timeout_ms: u64,
+    /// Bytes of stderr that are kept, the last ones. Default: 262 144.
+    pub max_stderr_buffer_bytes: usize,
+    /// A line that is not JSON, or no message, ends the stream. Default: false, it is a diagnostic.
+    pub strict: bool,
+    /// No context from an IDE.
+    pub no_ide: bool,
+    /// No notifications.
+    pub no_notifications: bool,
+    /// No colours.
+    pub no_color: bool,
+    /// No context from JetBrains. Current CLIs have no such flag; nothing is given to them.
+    pub no_jetbrains: bool,
+    /// Do not archive the thread after the run.
+    pub no_archive_after_execute: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cwd: None,
+            mode: None,
+            dangerously_allow_all: false,
+            visibility: None,
+            continue_thread: None,
+            settings_file: None,
+            log_level: None,
+            log_file: None,
+            env: BTreeMap::new(),
+            base_env: None,
+            cli_path: None,
+            cli_version: None,
+            mcp_config: None,
+            toolbox: None,
+            skills: None,
+            permissions: Vec::new(),
+            enabled_tools: None,
+            labels: Vec::new(),
+            features: Vec::new(),
+            title: None,
+            thinking: false,
+            completion_only: false,
+            output_schema: None,
+            model_payload: None,
+            execution_surface: Surface::Local,
+            governed_authority: None,
+            startup_timeout_ms: 30_000,
+            stream_timeout_ms: 300_000,
+            run_deadline_ms: None,
+            linger_timeout_ms: 2_000,
+            transport_headless_timeout_ms: 5_000,
+            max_stderr_buffer_bytes: 262_144,
+            strict: false,
+            no_ide: false,
+            no_notifications: false,
+            no_color: false,
+            no_jetbrains: false,
+            no_archive_after_execute: false,
+        }
+    }
+}
+
+impl std::fmt::Debug for Options {
+    /// Names and numbers; no value of the environment, of an MCP server or of an authority.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("cwd", &self.cwd)
+            .field("mode", &self.mode)
+            .field("dangerously_allow_all", &self.dangerously_allow_all)
+            .field("visibility", &self.visibility)
+            .field("continue_thread", &self.continue_thread)
+            .field("settings_file", &self.settings_file)
+            .field("log_level", &self.log_level)
+            .field("log_file", &self.log_file)
+            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("base_env", &self.base_env)
+            .field("cli_path", &self.cli_path)
+            .field("cli_version", &self.cli_version)
+            .field("mcp_config", &self.mcp_config)
+            .field("toolbox", &self.toolbox)
+            .field("skills", &self.skills)
+            .field("permissions", &self.permissions)
+            .field("enabled_tools", &self.enabled_tools)
+            .field("labels", &self.labels)
+            .field("features", &self.features)
+            .field("thinking", &self.thinking)
+            .field("execution_surface", &self.execution_surface)
+            .field("governed_authority", &self.governed_authority)
+            .field("startup_timeout_ms", &self.startup_timeout_ms)
+            .field("stream_timeout_ms", &self.stream_timeout_ms)
+            .field("run_deadline_ms", &self.run_deadline_ms)
+            .field("strict", &self.strict)
+            .finish_non_exhaustive()
+    }
+}

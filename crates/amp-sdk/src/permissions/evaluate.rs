@@ -1,0 +1,188 @@
+//! The evaluator: what the CLI's `permissions test` would answer, without the CLI.
+
+use serde_json::{Map, Value};
+
+use super::compiled::Compiled;
+use super::{alias, builtin};
+use crate::rule::{Action, Permission};
+
+/// Whose rule decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Source {
+    /// One of the given rules.
+    User,
+    /// One of [`builtin`](fn@super::builtin).
+    BuiltIn,
+}
+
+impl Source {
+    /// As the CLI writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::BuiltIn => "built-in",
+        }
+    }
+}
+
+/// The rule that decided.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Matched {
+    /// The rule, under the name of the shell tool by which it matched.
+    pub entry: Permission,
+    /// Its place in its list, from 0. Each of the user's rules for the shell tool counts for three, one a name.
+    pub index: usize,
+    /// Which list.
+    pub source: Source,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Evaluation {
+    /// The tool that was asked about.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+    /// Where the call would be made: `thread`, `subagent`; `None`: not said.
+    pub context: Option<String>,
+    /// Allow, ask or reject; `None`: no rule is about this call, and the CLI lets it run. Never [`Action::Delegate`].
+    pub action: Option<Action>,
+    /// The rule that decided.
+    pub matched: Option<Matched>,
+    /// Why a rejected call is rejected, where the rule or its program says so.
+    pub error: Option<String>,
+}
+
+impl Evaluation {
+    /// The exit code of `amp permissions test`: 0 to run, 1 to ask, 2 to reject.
+    pub fn exit_code(&self) -> u8 {
+        match self.action {
+            None | Some(Action::Allow) => 0,
+            Some(Action::Ask) => 1,
+            Some(Action::Reject | Action::Delegate) => 2,
+        }
+    }
+
+    /// The keys of `amp permissions test --json`: `tool`, `arguments`, `context`?, `action` (null without a rule), `matchedEntry`?, `error`?,
+    /// `matchIndex`?, `source`?.
+    pub fn to_value(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("tool".into(), self.tool.clone().into());
+        map.insert("arguments".into(), self.arguments.clone().into());
+        if let Some(context) = &self.context {
+            map.insert("context".into(), context.clone().into());
+        }
+        map.insert("action".into(), self.action.map(Action::as_str).into());
+        if let Some(matched) = &self.matched {
+            map.insert("matchedEntry".into(), known(&matched.entry));
+        }
+        if let Some(error) = &self.error {
+            map.insert("error".into(), error.clone().into());
+        }
+        if let Some(matched) = &self.matched {
+            map.insert("matchIndex".into(), matched.index.into());
+            map.insert("source".into(), matched.source.as_str().into());
+        }
+        Value::Object(map)
+    }
+}
+
+/// The wire form with the keys that the CLI knows, in its order.
+fn known(rule: &Permission) -> Value {
+    let Value::Object(mut all) = rule.to_value() else { return Value::Null };
+    let keys = ["tool", "matches", "action", "context", "to", "message"];
+    Value::Object(keys.into_iter().filter_map(|key| Some((key.to_owned(), all.remove(key)?))).collect())
+}
+
+/// The rules for one evaluator: the user's before the CLI's own.
+#[derive(Debug)]
+pub struct Rules {
+    user: Vec<Compiled>,
+}
+
+impl Rules {
+    /// Compiles the user's rules, first match first. Rules that the CLI would refuse are for [`check`](super::check) to find.
+    pub fn new<'a>(rules: impl IntoIterator<Item = &'a Permission>) -> Self {
+        let user = rules.into_iter().flat_map(alias::expand).map(Compiled::new).collect();
+        Self { user }
+    }
+
+    /// What becomes of a call, see [`evaluate`].
+    pub fn evaluate(&self, tool: &str, args: &Map<String, Value>, context: Option<&str>) -> Evaluation {
+        let mut evaluation = self.first(tool, args, context);
+        if let Some(program) = evaluation.delegate() {
+            evaluation.error =
+                Some(format!("{program} was not asked: an evaluation by rules alone starts no program"));
+            evaluation.action = Some(Action::Reject);
+        }
+        evaluation
+    }
+
+    /// The first rule about the call. Its action may be [`Action::Delegate`].
+    pub(super) fn first(&self, tool: &str, args: &Map<String, Value>, context: Option<&str>) -> Evaluation {
+        let find = |list: &[Compiled], source| {
+            let index = list.iter().position(|rule| rule.applies(tool, args, context))?;
+            Some(Matched { entry: list[index].rule.clone(), index, source })
+        };
+        let matched = find(&self.user, Source::User).or_else(|| find(builtin::compiled(), Source::BuiltIn));
+        let message = |matched: &Matched| match matched.entry.action {
+            Action::Reject => matched.entry.extra.get("message")?.as_str().map(str::to_owned),
+            _ => None,
+        };
+        Evaluation {
+            tool: tool.to_owned(),
+            arguments: args.clone(),
+            context: context.map(str::to_owned),
+            action: matched.as_ref().map(|matched| matched.entry.action),
+            error: matched.as_ref().and_then(message),
+            matched,
+        }
+    }
+}
+
+impl Evaluation {
+    /// The program that has yet to decide.
+    pub(super) fn delegate(&self) -> Option<String> {
+        let delegated = self.action == Some(Action::Delegate);
+        let matched = self.matched.as_ref().filter(|_| delegated)?;
+        Some(matched.entry.to.clone().unwrap_or_default())
+    }
+}
+
+/// What becomes of a call of `tool` with `args` under the user's `rules` and, after them, the CLI's own. Starts nothing.
+///
+/// The first rule that is about the call decides. A rule is about a call if
+/// - its `tool`, a glob with `*` and `{a,b}`, is the tool's name in any case;
+/// - each key of its `matches` is an argument, and its pattern matches: a text that equals it; a text with `*` for anything within a line; `/…/`, a
+///   JavaScript regular expression found anywhere, with `^` and `$` at every line; a list of which one matches. **A text with `*` has to match one
+///   whole line, whatever the other lines are**: `git *` is also about a script whose second line is something else. A `/…/` that does not compile
+///   matches nothing. Patterns match arguments that are texts; any other literal matches what equals it;
+/// - its `context` is absent or `context`.
+///
+/// A rule for `Bash`, `shell_command` or `async_shell_command` is a rule for all three.
+///
+/// A rule that delegates to a program rejects, since no program is started here; [`decide`](super::decide) asks it.
+///
+/// ```
+/// use amp_sdk::permissions::evaluate;
+/// use amp_sdk::{Action, Permission};
+/// use serde_json::{Map, json};
+///
+/// let rules = [Permission::new("Bash", Action::Reject).matching("cmd", "rm *")];
+/// let serde_json::Value::Object(args) = json!({"command": "rm -r build"}) else { unreachable!() };
+/// let evaluation = evaluate(&rules, "shell_command", &args, None);
+/// assert_eq!(evaluation.action, Some(Action::Reject));
+/// assert_eq!(evaluation.matched.unwrap().index, 1);
+/// assert_eq!(evaluate(&[], "my_tool", &Map::new(), None).action, None);
+/// ```
+pub fn evaluate(
+    rules: &[Permission],
+    tool: &str,
+    args: &Map<String, Value>,
+    context: Option<&str>,
+) -> Evaluation {
+    Rules::new(rules).evaluate(tool, args, context)
+}

@@ -1,0 +1,212 @@
+//! What a run is asked: a text, or messages.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Result};
+
+/// What a run is asked. It reaches the CLI on its standard input, byte for byte.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Prompt {
+    /// A text.
+    Text(String),
+    /// Messages, one JSON line each, then the end of the input.
+    Messages(Vec<UserInputMessage>),
+}
+
+/// A message of the user. Wire form: `{"type": "user", "message": {"role": "user", "content": [...]}, "request_id"?}`.
+#[derive(Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct UserInputMessage {
+    /// Its parts.
+    pub content: Vec<InputContent>,
+    /// A name by which a repeated message is known as the same, 1 to 256 characters.
+    pub request_id: Option<String>,
+    /// Further keys.
+    pub extra: Map<String, Value>,
+}
+
+/// A part of a message of the user.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub enum InputContent {
+    /// Text.
+    Text(String),
+    /// The answer to a call of a tool.
+    ToolResult {
+        /// The id of the call.
+        tool_use_id: String,
+        /// The answer.
+        content: String,
+        /// Whether the tool failed.
+        is_error: bool,
+    },
+}
+
+/// Makes a message of a text.
+///
+/// ```
+/// let message = amp_sdk::create_user_message("Summarize the last change.");
+/// assert_eq!(message.to_value()["message"]["content"][0]["text"], "Summarize the last change.");
+/// ```
+pub fn create_user_message(text: impl Into<String>) -> UserInputMessage {
+    UserInputMessage { content: vec![InputContent::Text(text.into())], ..UserInputMessage::default() }
+}
+
+impl InputContent {
+    fn to_value(&self) -> Value {
+        match self {
+            Self::Text(text) => json!({"type": "text", "text": text}),
+            Self::ToolResult { tool_use_id, content, is_error } => {
+                json!({"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": is_error})
+            }
+        }
+    }
+}
+
+impl UserInputMessage {
+    /// The same message with a name for repeats.
+    #[must_use]
+    pub fn with_request_id(mut self, id: impl Into<String>) -> Self {
+        self.request_id = Some(id.into());
+        self
+    }
+
+    /// The wire form.
+    pub fn to_value(&self) -> Value {
+        let mut map = self.extra.clone();
+        let content: Vec<Value> = self.content.iter().map(InputContent::to_value).collect();
+        map.insert("type".to_owned(), "user".into());
+        map.insert("message".to_owned(), json!({"role": "user", "content": content}));
+        if let Some(id) = &self.request_id {
+            map.insert("request_id".to_owned(), id.clone().into());
+        }
+        Value::Object(map)
+    }
+
+    fn validate(&self, at: usize) -> Result<()> {
+        let says = |content: &InputContent| match content {
+            InputContent::Text(text) => !text.trim().is_empty(),
+            InputContent::ToolResult { .. } => true,
+        };
+        if !self.content.iter().any(says) {
+            return Err(Error::EmptyPrompt);
+        }
+        match self.request_id.as_ref().map(|id| id.chars().count()) {
+            Some(0 | 257..) => Err(Error::invalid(
+                format!("messages[{at}].request_id"),
+                "it has to have 1 to 256 characters",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Prompt {
+    /// Whether messages are sent as a stream of JSON.
+    pub(crate) const fn is_json(&self) -> bool {
+        matches!(self, Self::Messages(_))
+    }
+
+    /// Refuses what says nothing.
+    pub(crate) fn validate(&self) -> Result<()> {
+        match self {
+            Self::Text(text) if text.trim().is_empty() => Err(Error::EmptyPrompt),
+            Self::Messages(messages) if messages.is_empty() => Err(Error::EmptyPrompt),
+            Self::Text(_) => Ok(()),
+            Self::Messages(messages) => {
+                messages.iter().enumerate().try_for_each(|(at, message)| message.validate(at))
+            }
+        }
+    }
+
+    /// The bytes for the CLI's standard input.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.into_bytes(),
+            Self::Messages(messages) => {
+                messages.iter().flat_map(|message| format!("{}\n", message.to_value()).into_bytes()).collect()
+            }
+        }
+    }
+}
+
+impl From<&str> for Prompt {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Prompt {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<UserInputMessage> for Prompt {
+    fn from(message: UserInputMessage) -> Self {
+        Self::Messages(vec![message])
+    }
+}
+
+impl From<Vec<UserInputMessage>> for Prompt {
+    fn from(messages: Vec<UserInputMessage>) -> Self {
+        Self::Messages(messages)
+    }
+}
+
+impl std::fmt::Debug for Prompt {
+    /// Never the text.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
+            Self::Messages(messages) => f.debug_tuple("Messages").field(messages).finish(),
+        }
+    }
+}
+
+impl std::fmt::Debug for UserInputMessage {
+    /// Never the text.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UserInputMessage").field("content", &self.content).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for InputContent {
+    /// Never the text.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
+            Self::ToolResult { content, .. } => write!(f, "ToolResult({} bytes)", content.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_lines_and_the_text_is_itself() {
+        let messages = vec![create_user_message("a\nb"), create_user_message("c").with_request_id("r")];
+        let bytes = String::from_utf8(Prompt::from(messages).into_bytes()).unwrap();
+        let lines: Vec<Value> = bytes.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let user = |text| json!({"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": text}]}});
+        let mut named = user("c");
+        named["request_id"] = "r".into();
+        assert_eq!(lines, [user("a\nb"), named]);
+        assert_eq!(Prompt::from("--help\n  x \n").into_bytes(), b"--help\n  x \n");
+    }
+
+    #[test]
+    fn nothing_said_is_refused_and_debug_is_silent() {
+        for prompt in [Prompt::from(""), " \n".into(), Vec::new().into(), create_user_message(" ").into()] {
+            assert!(matches!(prompt.validate(), Err(Error::EmptyPrompt)), "{prompt:?}");
+        }
+        let named = create_user_message("x").with_request_id("r".repeat(257));
+        assert_eq!(Prompt::from(named).validate().unwrap_err().kind(), "invalid_configuration");
+        let shown =
+            format!("{:?} {:?}", Prompt::from("hunter2"), Prompt::from(create_user_message("hunter2")));
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}

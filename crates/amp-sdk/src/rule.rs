@@ -1,0 +1,201 @@
+//! Permission rules: which tool calls the agent may make.
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// What happens to a call that a rule matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Action {
+    /// It runs without a question.
+    Allow,
+    /// It is blocked.
+    Reject,
+    /// The user is asked; headless, where nobody answers, it is blocked.
+    Ask,
+    /// The program in `to` decides.
+    Delegate,
+}
+
+impl Action {
+    /// The word of the settings file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Reject => "reject",
+            Self::Ask => "ask",
+            Self::Delegate => "delegate",
+        }
+    }
+}
+
+impl std::fmt::Display for Action {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::str::FromStr for Action {
+    type Err = Error;
+
+    /// `allow`, `reject`, `ask` or `delegate`; anything else is `invalid_configuration`.
+    fn from_str(word: &str) -> Result<Self> {
+        [Self::Allow, Self::Reject, Self::Ask, Self::Delegate]
+            .into_iter()
+            .find(|action| action.as_str() == word)
+            .ok_or_else(|| {
+                Error::invalid("action", format!("{word:?} is none of allow, reject, ask, delegate"))
+            })
+    }
+}
+
+/// One rule of `amp.permissions`. The first rule that matches a call decides.
+///
+/// Wire form: `{"tool", "action", "matches"?, "context"?, "to"?}`, keys of which nothing is known in `extra`.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Permission {
+    /// A glob over names of tools: `*` and `{a,b}`, in any case.
+    pub tool: String,
+    /// What happens.
+    pub action: Action,
+    /// Argument by argument a pattern (`rm *`, `/regex/`), a literal, or a list of alternatives. All keys must match.
+    pub matches: Option<Map<String, Value>>,
+    /// `thread` or `subagent`; a rule with a context does not apply elsewhere.
+    pub context: Option<String>,
+    /// The program of [`Action::Delegate`]; nothing else may have it.
+    pub to: Option<String>,
+    /// Further keys of the wire form.
+    pub extra: Map<String, Value>,
+}
+
+/// What a rule may have besides tool and action.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PermissionOptions {
+    /// See [`Permission::matches`].
+    pub matches: Option<Map<String, Value>>,
+    /// See [`Permission::context`].
+    pub context: Option<String>,
+    /// See [`Permission::to`].
+    pub to: Option<String>,
+}
+
+/// Makes a rule, checked: `action` is one of the four words, `delegate` needs `to` and nothing else may have it.
+///
+/// ```
+/// use amp_sdk::{PermissionOptions, create_permission};
+///
+/// let read = create_permission("Read", "allow", PermissionOptions::default())?;
+/// assert_eq!(read.to_value(), serde_json::json!({"tool": "Read", "action": "allow"}));
+/// let to = Some("bash -c".to_owned());
+/// create_permission("Bash", "delegate", PermissionOptions { to, ..Default::default() })?;
+/// # Ok::<(), amp_sdk::Error>(())
+/// ```
+pub fn create_permission(tool: &str, action: &str, options: PermissionOptions) -> Result<Permission> {
+    let rule = Permission {
+        tool: tool.to_owned(),
+        action: action.parse()?,
+        matches: options.matches,
+        context: options.context,
+        to: options.to,
+        extra: Map::new(),
+    };
+    rule.validate("permission")?;
+    Ok(rule)
+}
+
+impl Permission {
+    /// A rule of a tool and an action. [`Action::Delegate`] also needs [`Permission::to`].
+    pub fn new(tool: impl Into<String>, action: Action) -> Self {
+        Self { tool: tool.into(), action, matches: None, context: None, to: None, extra: Map::new() }
+    }
+
+    /// The same rule for calls whose argument `key` matches `pattern`: a string, another literal, or a list of them.
+    #[must_use]
+    pub fn matching(mut self, key: impl Into<String>, pattern: impl Into<Value>) -> Self {
+        self.matches.get_or_insert_default().insert(key.into(), pattern.into());
+        self
+    }
+
+    /// The same rule in this context only.
+    #[must_use]
+    pub fn in_context(mut self, context: impl Into<String>) -> Self {
+        self.context = Some(context.into());
+        self
+    }
+
+    /// The same rule with the program that decides.
+    #[must_use]
+    pub fn to(mut self, program: impl Into<String>) -> Self {
+        self.to = Some(program.into());
+        self
+    }
+
+    /// Checks what the CLI would refuse. `field` names the rule in the error.
+    pub fn validate(&self, field: &str) -> Result<()> {
+        let refuse = |message: &str| Err(Error::invalid(field, message));
+        if self.tool.trim().is_empty() {
+            return refuse("\"tool\" is blank; name a tool or use *");
+        }
+        match (self.action, self.to.as_deref().map(str::trim)) {
+            (Action::Delegate, None | Some("")) => {
+                return refuse("action \"delegate\" needs a program in \"to\"");
+            }
+            (Action::Delegate, Some(_)) | (_, None) => {}
+            (action, Some(_)) => {
+                return refuse(&format!("\"to\" belongs to action \"delegate\", not to {action:?}; drop it"));
+            }
+        }
+        let empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+        match self.matches.iter().flatten().find(|(_, value)| empty(value)) {
+            Some((key, _)) => {
+                refuse(&format!("matches.{key} is an empty list; give at least one alternative"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The wire form. What is `None` is not in it.
+    pub fn to_value(&self) -> Value {
+        let mut map = self.extra.clone();
+        map.insert("tool".into(), self.tool.clone().into());
+        map.insert("action".into(), self.action.as_str().into());
+        if let Some(matches) = &self.matches {
+            map.insert("matches".into(), Value::Object(matches.clone()));
+        }
+        for (key, value) in [("context", &self.context), ("to", &self.to)] {
+            if let Some(value) = value {
+                map.insert(key.into(), value.clone().into());
+            }
+        }
+        Value::Object(map)
+    }
+}
+
+impl TryFrom<Value> for Permission {
+    type Error = Error;
+
+    /// Reads the wire form; `null` counts as absent. Not checked further: see [`Permission::validate`].
+    fn try_from(value: Value) -> Result<Self> {
+        let Value::Object(mut map) = value else {
+            return Err(Error::invalid("permission", "a rule is an object with \"tool\" and \"action\""));
+        };
+        map.retain(|_, value| !value.is_null());
+        let mut text = |key: &str| match map.remove(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(Error::invalid("permission", format!("\"{key}\" is not a string"))),
+        };
+        let missing = |key: &str| Error::invalid("permission", format!("\"{key}\" is missing"));
+        let tool = text("tool")?.ok_or_else(|| missing("tool"))?;
+        let action = text("action")?.ok_or_else(|| missing("action"))?.parse()?;
+        let (context, to) = (text("context")?, text("to")?);
+        let matches = match map.remove("matches") {
+            None => None,
+            Some(Value::Object(matches)) => Some(matches),
+            Some(_) => return Err(Error::invalid("permission", "\"matches\" is not an object")),
+        };
+        Ok(Self { tool, action, matches, context, to, extra: map })
+    }
+}

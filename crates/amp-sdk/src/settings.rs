@@ -1,0 +1,103 @@
+//! The settings of one run: the user's own, with what the options say put over them.
+
+use std::path::{Path, PathBuf};
+
+use amplihack_utils::env::Env;
+use amplihack_utils::fs::read_regular;
+use jsonc_parser::{ParseOptions, parse_to_serde_value};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::options::Options;
+
+/// The largest settings file that is read.
+pub(crate) const LIMIT: u64 = 16 * 1024 * 1024;
+
+/// What the CLI's own settings files may have beyond JSON.
+pub(crate) const JSONC: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// What the options put over the user's settings; empty if nothing.
+pub(crate) fn overlay(options: &Options) -> Map<String, Value> {
+    let mut map = Map::new();
+    if !options.permissions.is_empty() {
+        let rules = options.permissions.iter().map(crate::rule::Permission::to_value).collect();
+        map.insert("amp.permissions".to_owned(), Value::Array(rules));
+        // Rules bind only then, and the user's own settings may say otherwise.
+        map.insert("amp.dangerouslyAllowAll".to_owned(), false.into());
+    }
+    if options.dangerously_allow_all {
+        map.insert("amp.dangerouslyAllowAll".to_owned(), true.into());
+    }
+    if let Some(skills) = &options.skills {
+        map.insert("amp.skills.path".to_owned(), skills.clone().into());
+    }
+    if let Some(tools) = &options.enabled_tools {
+        map.insert("amp.tools.enable".to_owned(), tools.clone().into());
+    }
+    map
+}
+
+/// The user's settings with `overlay` over them, key by key. The list of rules is replaced as a whole.
+///
+/// The CLI reads one file only, so that an overlay alone would hide the user's.
+pub(crate) fn merged(options: &Options, env: &Env, overlay: Map<String, Value>) -> Result<Value> {
+    let mut settings = match &options.settings_file {
+        Some(file) => read(&options.cwd.as_deref().unwrap_or(Path::new("")).join(file))?
+            .ok_or_else(|| refused(file, "it does not exist"))?,
+        None => places(env).iter().find_map(|place| read(place).transpose()).transpose()?.unwrap_or_default(),
+    };
+    settings.extend(overlay);
+    Ok(Value::Object(settings))
+}
+
+/// Where the CLI looks for the user's settings.
+pub(crate) fn places(env: &Env) -> Vec<PathBuf> {
+    if let Some(file) = env.path("AMP_SETTINGS_FILE") {
+        return vec![file];
+    }
+    let home = env.config_home();
+    home.iter()
+        .flat_map(|home| ["settings.json", "settings.jsonc"].map(|name| home.join("amp").join(name)))
+        .collect()
+}
+
+fn refused(path: &Path, message: impl Into<String>) -> Error {
+    Error::InvalidConfiguration {
+        field: "settings_file".to_owned(),
+        message: message.into(),
+        path: Some(path.to_owned()),
+    }
+}
+
+/// The object in `path`; `None` if there is no such file.
+pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>> {
+    let bytes = match read_regular(path, LIMIT) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(refused(path, format!("{} cannot be read: {error}", path.display()))),
+    };
+    let text =
+        String::from_utf8(bytes).map_err(|_| refused(path, format!("{} is no UTF-8", path.display())))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    // The parser's own words could quote a secret; its place in the file is enough.
+    match parse_to_serde_value::<Value>(text, &JSONC) {
+        Ok(Value::Object(map)) => Ok(Some(map)),
+        Ok(Value::Null) if text.trim().is_empty() => Ok(Some(Map::new())),
+        Ok(_) => Err(refused(path, format!("{} holds no object", path.display()))),
+        Err(error) => Err(refused(
+            path,
+            format!("{} is not JSON (line {}); correct it", path.display(), error.line_display()),
+        )),
+    }
+}

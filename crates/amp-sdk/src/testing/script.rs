@@ -1,0 +1,93 @@
+//! The shell script of a fake: it notes down how it was called, then plays its reply from files.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use super::reply::{Reply, Step};
+
+/// Notes down one call. Directories are made, not opened, since that is what two calls at the same time cannot both do.
+const NOTE: &str = r#"
+n=1
+while ! command -p mkdir "$D/calls/$n" 2>/dev/null; do n=$((n + 1)); done
+C="$D/calls/$n"
+[ $# -eq 0 ] || printf '%s\0' "$@" > "$C/args"
+command -p env -0 > "$C/env"
+pwd > "$C/cwd"
+i=0
+for arg in "$@"; do
+    i=$((i + 1))
+    [ ! -f "$arg" ] || command -p head -c 1048576 "$arg" > "$C/file-$i"
+done
+hear() { command -p cat > "$C/stdin"; }
+"#;
+
+/// The script of a fake in `dir`; what it writes is put into files there.
+pub(super) fn write(
+    dir: &Path,
+    version: &str,
+    commands: &[(Vec<String>, Reply)],
+    runs: &[Reply],
+) -> io::Result<String> {
+    let mut script = format!("#!/bin/sh\nD={}\n", quoted(&dir.to_string_lossy()));
+    let _ = write!(
+        script,
+        "case \" $* \" in *' --version '*) printf '%s\\n' {}; exit 0;; esac\n{NOTE}",
+        quoted(&format!("{version} (fake)"))
+    );
+    let mut data = Data { dir: &dir.join("data"), count: 0 };
+    script.push_str("case \" $* \" in\n");
+    for (words, reply) in commands {
+        let _ = write!(script, "*{}*)\n{};;\n", quoted(&format!(" {} ", words.join(" "))), data.play(reply)?);
+    }
+    script
+        .push_str("esac\nr=1\nwhile ! command -p mkdir \"$D/runs/$r\" 2>/dev/null; do r=$((r + 1)); done\n");
+    let _ = writeln!(script, "[ $r -le {0} ] || r={0}\ncase $r in", runs.len());
+    for (at, reply) in runs.iter().enumerate() {
+        let _ = write!(script, "{})\n{};;\n", at + 1, data.play(reply)?);
+    }
+    script.push_str("esac\n");
+    Ok(script)
+}
+
+/// The files of what is written.
+struct Data<'a> {
+    dir: &'a Path,
+    count: usize,
+}
+
+impl Data<'_> {
+    fn file(&mut self, bytes: &[u8]) -> io::Result<String> {
+        self.count += 1;
+        let path = self.dir.join(self.count.to_string());
+        std::fs::write(&path, bytes)?;
+        Ok(quoted(&path.to_string_lossy()))
+    }
+
+    /// The commands that play a reply and exit.
+    fn play(&mut self, reply: &Reply) -> io::Result<String> {
+        let mut lines = String::from(if reply.deaf { "exec 0<&-\n" } else { "hear\n" });
+        for step in &reply.steps {
+            let line = match step {
+                Step::Stdout(bytes) => format!("command -p cat {}", self.file(bytes)?),
+                Step::Stderr(bytes) => format!("command -p cat {} >&2", self.file(bytes)?),
+                Step::Pause(time) => format!("command -p sleep {}", seconds(*time)),
+                Step::Behind(time) => format!("command -p sleep {} &", seconds(*time)),
+                Step::Exit(code) => format!("exit {code}"),
+            };
+            lines.push_str(&line);
+            lines.push('\n');
+        }
+        lines.push_str("exit 0\n");
+        Ok(lines)
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{}.{:03}", time.as_secs(), time.subsec_millis())
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

@@ -1,0 +1,167 @@
+//! The private settings file of the shared cases.
+
+use std::os::unix::fs::PermissionsExt;
+
+use amp_sdk::{Action, Error, Options, Permission, Plan, plan};
+use serde_json::{Value, json};
+
+use crate::fake::{Fake, INIT, RESULT, block_on, cases, drain};
+
+fn planned(fake: &Fake, given: &Value) -> Result<Plan, Error> {
+    let mut options = fake.options();
+    let base =
+        given.get("base").map(ToString::to_string).or_else(|| given["base_text"].as_str().map(str::to_owned));
+    if let Some(base) = base {
+        std::fs::write(fake.path("base.json"), base).unwrap();
+        options.settings_file = Some(fake.path("base.json"));
+    }
+    if let Some(path) = given["base_path"].as_str() {
+        options.settings_file = Some(path.into());
+    }
+    for rule in given["permissions"].as_array().into_iter().flatten() {
+        options.permissions.push(Permission::try_from(rule.clone())?);
+    }
+    options.dangerously_allow_all = given["dangerously_allow_all"] == true;
+    options.skills = given["skills"].as_str().map(str::to_owned);
+    options.enabled_tools = given["enabled_tools"]
+        .as_array()
+        .map(|tools| tools.iter().map(|tool| tool.as_str().unwrap().to_owned()).collect());
+    plan(&"hello".into(), &options)
+}
+
+#[test]
+fn settings_are_those_of_the_cases() {
+    for row in cases("settings_cases.jsonl") {
+        let fake = Fake::new("exit 0");
+        let (id, given, expected) = (&row["id"], &row["given"], &row["expect"]);
+        let planned = match (planned(&fake, given), expected["error"].as_str()) {
+            (Err(error), Some(kind)) => {
+                assert_eq!(error.kind(), kind, "{id}");
+                if let Some(part) = expected["message_has"].as_str() {
+                    assert!(error.to_string().contains(part), "{id}: {error}");
+                }
+                if let (Error::InvalidConfiguration { path, .. }, Some(named)) =
+                    (&error, expected["context"]["path"].as_str())
+                {
+                    assert_eq!(path.as_deref(), Some(named.as_ref()), "{id}");
+                }
+                continue;
+            }
+            (planned, None) => planned.unwrap_or_else(|error| panic!("{id}: {error}")),
+            (Ok(planned), Some(kind)) => panic!("{id}: {planned:?} in the place of {kind}"),
+        };
+        if let Some(settings) = expected["settings"].as_object() {
+            let mut settings = settings.clone();
+            let rules = settings.contains_key("amp.permissions");
+            if rules {
+                // The cases are about the other keys; rules bind only with this one.
+                settings.entry("amp.dangerouslyAllowAll").or_insert(json!(false));
+            }
+            assert_eq!(planned.settings, Some(Value::Object(settings)), "{id}");
+        }
+        if expected["file"].is_string() {
+            assert!(
+                planned.argv.contains(&fake.path("base.json").into_os_string()),
+                "{id}: {:?}",
+                planned.argv
+            );
+        }
+        if expected.get("file").is_some() {
+            assert_eq!(planned.settings, None, "{id}");
+        }
+        assert_eq!(
+            planned.warnings.is_empty(),
+            expected.get("warning").is_none(),
+            "{id}: {:?}",
+            planned.warnings
+        );
+    }
+}
+
+#[test]
+fn the_users_own_settings_are_merged_and_not_hidden() {
+    let fake = Fake::new("exit 0");
+    let config = fake.path("home/.config/amp");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(
+        config.join("settings.jsonc"),
+        "{ \"amp.url\": \"u\", // mine\n \"amp.permissions\": [], }",
+    )
+    .unwrap();
+    let rule = Permission::new("Bash", Action::Reject);
+    let options = Options { permissions: vec![rule.clone()], ..fake.options() };
+    let settings = |options: &Options| plan(&"x".into(), options).unwrap().settings.unwrap();
+    assert_eq!(
+        settings(&options),
+        json!({"amp.url": "u", "amp.permissions": [rule.to_value()], "amp.dangerouslyAllowAll": false})
+    );
+    std::fs::write(fake.path("mine.json"), "{\"amp.url\": \"other\"}").unwrap();
+    let variable = [("AMP_SETTINGS_FILE".to_owned(), fake.path("mine.json").display().to_string())].into();
+    assert_eq!(settings(&Options { env: variable, ..options.clone() })["amp.url"], "other");
+    std::fs::write(config.join("settings.jsonc"), "{ broken").unwrap();
+    assert_eq!(plan(&"x".into(), &options).unwrap_err().kind(), "invalid_configuration");
+}
+
+#[test]
+fn private_files_hold_what_argv_must_not_and_go_with_the_run() {
+    let body = format!(
+        r#"printf '%s\n' "$@" >"$AMP_TEST_DIR/argv"; env >"$AMP_TEST_DIR/env"
+while [ $# -gt 0 ]; do case $1 in --settings-file|--mcp-config)
+stat -c %a "$2" >>"$AMP_TEST_DIR/modes"; cat "$2" >>"$AMP_TEST_DIR/files"; esac; shift; done
+cat >"$AMP_TEST_DIR/stdin"; {INIT}; {RESULT}"#
+    );
+    let fake = Fake::new(&body);
+    let options = Options {
+        permissions: vec![Permission::new("Bash", Action::Ask)],
+        mcp_config: Some(
+            "{\"s\":{\"url\":\"https://h\",\"headers\":{\"Authorization\":\"hunter2\"}}}".into(),
+        ),
+        env: [("AMP_API_KEY".to_owned(), "key1".to_owned())].into(),
+        ..fake.options()
+    };
+    let text = block_on(amp_sdk::run("--prompt\nof two lines\n", options)).unwrap();
+    assert_eq!((text.as_str(), fake.left()), ("ok", 0));
+    assert_eq!(fake.read("modes"), "600\n600\n");
+    assert_eq!(fake.read("stdin"), "--prompt\nof two lines\n");
+    assert!(fake.read("files").contains("hunter2") && fake.read("files").contains("amp.permissions"));
+    let argv = fake.read("argv");
+    assert!(!argv.contains("hunter2") && !argv.contains("key1") && !argv.contains("prompt\n"), "{argv}");
+    let env = fake.read("env");
+    assert!(env.contains("AMP_API_KEY=key1\n") && env.contains("AMP_SDK_VERSION=rust-"), "{env}");
+}
+
+#[test]
+fn private_files_go_on_every_way_out() {
+    for (body, deadline) in [("exit 3", None), (INIT, None), ("sleep 60", Some(200))] {
+        let fake = Fake::new(body);
+        let options = Options {
+            permissions: vec![Permission::new("Bash", Action::Ask)],
+            run_deadline_ms: deadline,
+            ..fake.options()
+        };
+        let (_, error) = block_on(async { drain(&mut amp_sdk::execute("x", options)).await });
+        assert!(error.is_some());
+        assert_eq!(fake.left(), 0, "{body}");
+    }
+    let fake = Fake::new("exit 0");
+    std::fs::write(fake.path("amp"), "#!/nowhere/interpreter\n").unwrap();
+    let permissions = vec![Permission::new("Bash", Action::Ask)];
+    let options = Options { permissions: permissions.clone(), ..fake.options() };
+    assert_eq!(block_on(amp_sdk::run("x", options)).unwrap_err().kind(), "cli_not_found");
+    assert_eq!(fake.left(), 0);
+    // A dropped stream's files go when its CLI is reaped.
+    let fake = Fake::new(&format!("{INIT}; sleep 60"));
+    block_on(async {
+        let mut stream = amp_sdk::execute("x", Options { permissions, ..fake.options() });
+        stream.next().await.unwrap().unwrap();
+        assert_eq!(fake.left(), 1);
+        let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let dir = std::fs::read_dir(fake.path("tmp")).unwrap().next().unwrap().unwrap().path();
+        assert_eq!(mode(&dir), 0o700);
+    });
+    let dropped = std::time::Instant::now();
+    while fake.left() > 0 {
+        assert!(dropped.elapsed() < std::time::Duration::from_secs(2), "a dropped stream's files stay");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,326 @@
+//! Amp's stream of JSON as events.
+
+use amplihack_utils::agent_binary::AgentBinary;
+use serde_json::value::RawValue;
+
+use super::wire::{
+    AssistantMessage, ContentBlock, ErrorResultMessage, Json as WireJson, PermissionDenial, StreamMessage,
+    Summary as WireSummary, SystemMessage, ToolOutput, Usage as WireUsage, UserMessage,
+};
+use crate::decode::Decode;
+use crate::event::{
+    AgentEvent, End, FailKind, Json, McpServer, Permission, Raw, Started, Summary, Text, ToolCall,
+    ToolResult, Totals, Usage,
+};
+
+/// The decoder of `amp --execute --stream-json`.
+#[derive(Debug, Default)]
+pub struct AmpStream {
+    started: bool,
+    /// The last thing that the agent itself said.
+    text: Option<String>,
+    said: Option<End>,
+    over: bool,
+}
+
+impl AmpStream {
+    /// A decoder at the start of a stream.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes a message in that was read already.
+    pub fn message(&mut self, message: StreamMessage, out: &mut Vec<AgentEvent>) {
+        let begins = matches!(&message, StreamMessage::System(system) if system.subtype == "init");
+        if !self.started && !begins && !matches!(message, StreamMessage::Diagnostic(_)) {
+            let session = message.session_id().map(str::to_owned);
+            out.push(AgentEvent::Started(Started { session, ..Started::of(AgentBinary::Amp) }));
+            self.started = true;
+        }
+        match message {
+            StreamMessage::System(system) if begins => self.begin(system, out),
+            StreamMessage::System(system) => {
+                out.push(raw(Some(system.subtype.clone()), &WireJson::from(&system.to_value())));
+            }
+            StreamMessage::Assistant(message) => self.assistant(message, out),
+            StreamMessage::User(message) => user(message, out),
+            StreamMessage::Result(message) => {
+                self.over(&message.summary, message.cost_usd(), out);
+                let text = message.result.or_else(|| self.text.take());
+                let _ = self.said.get_or_insert(End::Success(summary(&message.summary, text)));
+            }
+            StreamMessage::ErrorResult(message) => {
+                self.over(&message.summary, message.cost_usd(), out);
+                let text = message.result.clone().or_else(|| self.text.take());
+                let _ = self.said.get_or_insert(failure(&message, summary(&message.summary, text)));
+            }
+            StreamMessage::Diagnostic(diagnostic) => {
+                let text = Some(diagnostic.line);
+                out.push(AgentEvent::Raw(Raw {
+                    kind: Some(diagnostic.error.cause().to_owned()),
+                    value: None,
+                    text,
+                }));
+            }
+            StreamMessage::Unknown(message) => out.push(raw(Some(message.kind), &message.raw)),
+        }
+    }
+
+    fn begin(&mut self, system: SystemMessage, out: &mut Vec<AgentEvent>) {
+        self.started = true;
+        let servers = system.mcp_servers.into_iter();
+        out.push(AgentEvent::Started(Started {
+            session: system.session_id,
+            cwd: system.cwd,
+            tools: system.tools,
+            mcp_servers: servers
+                .map(|server| McpServer { status: server.status.as_str().to_owned(), name: server.name })
+                .collect(),
+            ..Started::of(AgentBinary::Amp)
+        }));
+    }
+
+    fn assistant(&mut self, message: AssistantMessage, out: &mut Vec<AgentEvent>) {
+        let (parent, id) = (message.parent_tool_use_id, message.message.id);
+        for block in message.message.content {
+            let said = |text| Text { text, delta: false, message: id.clone(), parent: parent.clone() };
+            out.push(match block {
+                ContentBlock::Text(block) => {
+                    if parent.is_none() {
+                        self.text = Some(block.text.clone());
+                    }
+                    AgentEvent::Text(said(block.text))
+                }
+                ContentBlock::Thinking(block) => AgentEvent::Thinking(said(block.thinking)),
+                ContentBlock::ToolUse(block) => AgentEvent::ToolCall(ToolCall {
+                    id: block.id,
+                    name: block.name,
+                    input: json(&block.input),
+                    parent: parent.clone(),
+                }),
+                other => whole(&other),
+            });
+        }
+        if let Some(usage) = message.message.usage {
+            let amounts = totals(&usage, None);
+            out.push(AgentEvent::Usage(Usage {
+                message: id,
+                model: message.message.model,
+                total: false,
+                amounts,
+            }));
+        }
+    }
+
+    /// What the end says besides the end.
+    fn over(&mut self, summary: &WireSummary, cost_usd: Option<f64>, out: &mut Vec<AgentEvent>) {
+        self.over = true;
+        for denial in &summary.permission_denials {
+            out.push(AgentEvent::PermissionDecided(denied(denial)));
+        }
+        if summary.usage.is_some() || cost_usd.is_some() {
+            let amounts = totals(&summary.usage.clone().unwrap_or_default(), cost_usd);
+            out.push(AgentEvent::Usage(Usage { total: true, amounts, ..Usage::default() }));
+        }
+    }
+}
+
+impl Decode for AmpStream {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        match StreamMessage::from_line(line) {
+            Ok(message) => self.message(message, out),
+            Err(error) if error.kind() == "parse_error" => {
+                let text = Some(String::from_utf8_lossy(line).into_owned());
+                out.push(AgentEvent::Raw(Raw { kind: Some(error.cause().to_owned()), value: None, text }));
+            }
+            Err(error) => {
+                let text = String::from_utf8_lossy(line);
+                let value = RawValue::from_string(text.trim().to_owned()).ok().map(Json::from);
+                let text = value.is_none().then(|| text.into_owned());
+                out.push(AgentEvent::Raw(Raw { kind: Some(error.cause().to_owned()), value, text }));
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.over
+    }
+
+    fn said(&mut self) -> Option<End> {
+        self.said.take()
+    }
+}
+
+fn user(message: UserMessage, out: &mut Vec<AgentEvent>) {
+    for block in message.message.content {
+        out.push(match block {
+            ContentBlock::ToolResult(block) => AgentEvent::ToolResult(ToolResult {
+                id: block.tool_use_id,
+                output: output(block.content),
+                is_error: block.is_error,
+                exit_code: None,
+                parent: message.parent_tool_use_id.clone(),
+            }),
+            other => whole(&other),
+        });
+    }
+}
+
+/// Text as it came; blocks joined by newlines, those that are no text as their JSON.
+fn output(content: ToolOutput) -> String {
+    match content {
+        ToolOutput::None => String::new(),
+        ToolOutput::Text(text) => text,
+        ToolOutput::Blocks(blocks) => {
+            let texts: Vec<String> = blocks
+                .into_iter()
+                .map(|block| match block {
+                    ContentBlock::Text(text) => text.text,
+                    other => text_of(&other).to_string(),
+                })
+                .collect();
+            texts.join("\n")
+        }
+        ToolOutput::Other(json) => json.get().to_owned(),
+    }
+}
+
+fn json(wire: &WireJson) -> Json {
+    RawValue::from_string(wire.get().to_owned()).map_or_else(|_| Json::from(&wire.to_value()), Json::from)
+}
+
+fn raw(kind: Option<String>, value: &WireJson) -> AgentEvent {
+    AgentEvent::Raw(Raw { kind: kind.filter(|kind| !kind.is_empty()), value: Some(json(value)), text: None })
+}
+
+/// A block that no event has a place for.
+fn whole(block: &ContentBlock) -> AgentEvent {
+    raw(Some(block.kind().to_owned()), &text_of(block))
+}
+
+/// The JSON of a block: its own where it is known.
+fn text_of(block: &ContentBlock) -> WireJson {
+    match block {
+        ContentBlock::Unknown(unknown) => unknown.raw.clone(),
+        known => WireJson::from(&known.to_value()),
+    }
+}
+
+fn totals(usage: &WireUsage, cost_usd: Option<f64>) -> Totals {
+    Totals {
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        cache_read_tokens: usage.cache_read_input_tokens,
+        cache_write_tokens: usage.cache_creation_input_tokens,
+        cost_usd,
+        premium_requests: None,
+    }
+}
+
+fn summary(wire: &WireSummary, text: Option<String>) -> Summary {
+    Summary { text, turns: wire.num_turns, duration_ms: wire.duration_ms, exit: None }
+}
+
+/// `Bash: rm -rf /`, or an object with `tool_name`.
+fn denied(denial: &PermissionDenial) -> Permission {
+    let tool = match denial {
+        PermissionDenial::Text(text) => text.split_once(": ").map(|(tool, _)| tool.to_owned()),
+        PermissionDenial::Other(json) => {
+            json.to_value().get("tool_name").and_then(|name| name.as_str().map(str::to_owned))
+        }
+    };
+    Permission { tool, allowed: Some(false), reason: Some(denial.to_string()), ..Permission::default() }
+}
+
+/// Words of services about failures that have a name.
+const CAUSES: &[(FailKind, &[&str])] = &[
+    (
+        FailKind::Auth,
+        &[
+            "not authenticated",
+            "authentication required",
+            "please log in",
+            "please login",
+            "requires login",
+            "invalid api key",
+        ],
+    ),
+    (FailKind::RateLimit, &["rate limit", "rate_limit", "too many requests", "overloaded"]),
+    (
+        FailKind::Quota,
+        &["quota", "out of credits", "insufficient credit", "insufficient balance", "insufficient_quota"],
+    ),
+    (FailKind::ContextLength, &["context length", "context window", "prompt is too long", "context_length"]),
+];
+
+fn failure(result: &ErrorResultMessage, summary: Summary) -> End {
+    let message = result.message();
+    if result.subtype.contains("max_turns") || result.subtype.contains("budget") {
+        return End::Budget { message, summary };
+    }
+    let said = message.to_lowercase();
+    let found = CAUSES.iter().find(|(_, words)| words.iter().any(|word| said.contains(word)));
+    let kind = found.map_or(FailKind::Agent, |(kind, _)| *kind);
+    End::Failed { kind, message, summary }
+}
+
+#[cfg(test)]
+mod tests {
+    use amplihack_utils::sys::Exit;
+
+    use super::*;
+
+    fn events(lines: &str) -> (Vec<AgentEvent>, End) {
+        let mut decoder = AmpStream::new();
+        let mut out = Vec::new();
+        lines.lines().for_each(|line| decoder.line(line.as_bytes(), &mut out));
+        (out, decoder.finish(Some(Exit::Code(0))))
+    }
+
+    #[test]
+    fn a_session_is_told_as_events() {
+        let lines = include_str!("session.jsonl");
+        let (events, end) = events(lines);
+        insta::assert_snapshot!(serde_json::to_string_pretty(&(events, end)).unwrap());
+    }
+
+    #[test]
+    fn ends_have_names() {
+        for (line, name, kind) in [
+            (r#"{"type":"result","subtype":"success","result":"r"}"#, "success", None),
+            (r#"{"type":"result","subtype":"error_max_turns","is_error":true}"#, "budget", None),
+            (r#"{"type":"result","is_error":true,"error":"Please log in"}"#, "failed", Some(FailKind::Auth)),
+            (
+                r#"{"type":"result","is_error":true,"error":"429 Too Many Requests"}"#,
+                "failed",
+                Some(FailKind::RateLimit),
+            ),
+            (r#"{"type":"result","is_error":true,"error":"boom"}"#, "failed", Some(FailKind::Agent)),
+            (r#"{"type":"system","subtype":"init"}"#, "failed", Some(FailKind::NoResult)),
+        ] {
+            let (_, end) = events(line);
+            assert_eq!(end.name(), name, "{line}");
+            if let End::Failed { kind: found, .. } = end {
+                assert_eq!(Some(found), kind, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_end_holds_and_a_bad_exit_spoils_it() {
+        let mut decoder = AmpStream::new();
+        let mut out = Vec::new();
+        decoder.line(br#"{"type":"result","subtype":"success","result":"a"}"#, &mut out);
+        assert!(decoder.is_over());
+        decoder.line(br#"{"type":"result","subtype":"success","result":"b"}"#, &mut out);
+        let End::Failed { kind: FailKind::ExitAfterSuccess, summary, .. } =
+            decoder.finish(Some(Exit::Code(3)))
+        else {
+            panic!("a result and exit code 3 are no success");
+        };
+        assert_eq!(summary.text.as_deref(), Some("a"));
+    }
+}

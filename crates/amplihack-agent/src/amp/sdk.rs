@@ -1,0 +1,97 @@
+//! The command line of a program's run of Amp: a stream of JSON out, the prompt or a stream of JSON in.
+//!
+//! The prompt is always on standard input, what could be a secret is always in a file; nothing of them is here.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// The thread of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Thread<'a> {
+    /// A new one.
+    #[default]
+    New,
+    /// The latest one.
+    Last,
+    /// The one of this id.
+    Id(&'a str),
+}
+
+/// What the command line of a run says, checked by the caller. Texts must not begin with `-`.
+#[derive(Debug, Clone, Default)]
+pub struct SdkRun<'a> {
+    /// The thread.
+    pub thread: Thread<'a>,
+    /// Thinking blocks are streamed too.
+    pub thinking: bool,
+    /// Messages come as a stream of JSON.
+    pub json_input: bool,
+    /// `--visibility`
+    pub visibility: Option<&'a str>,
+    /// `--settings-file`
+    pub settings_file: Option<PathBuf>,
+    /// `--log-level`
+    pub log_level: Option<&'a str>,
+    /// `--log-file`
+    pub log_file: Option<&'a OsStr>,
+    /// `--mode`
+    pub mode: Option<&'a str>,
+    /// `--mcp-config`, a file.
+    pub mcp_config: Option<PathBuf>,
+    /// `--label`, each.
+    pub labels: &'a [String],
+    /// `--features`, each.
+    pub features: &'a [String],
+    /// `--title`
+    pub title: Option<&'a str>,
+    /// `--no-archive-after-execute`
+    pub no_archive_after_execute: bool,
+    /// `--no-ide`
+    pub no_ide: bool,
+    /// `--no-notifications`
+    pub no_notifications: bool,
+    /// `--no-color`
+    pub no_color: bool,
+}
+
+impl SdkRun<'_> {
+    /// The arguments, in the order that the official SDKs use.
+    ///
+    /// `--stream-json-input` comes in addition to a stream out: the CLI refuses it alone.
+    pub fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        match self.thread {
+            Thread::New => {}
+            Thread::Last => words.extend(["threads", "continue", "--last"].map(OsString::from)),
+            Thread::Id(id) => words.extend(["threads", "continue", id].map(OsString::from)),
+        }
+        words.push("--execute".into());
+        words.push(if self.thinking { "--stream-json-thinking" } else { "--stream-json" }.into());
+        let texts = [
+            ("--visibility", self.visibility.map(OsStr::new)),
+            ("--settings-file", self.settings_file.as_deref().map(AsRef::as_ref)),
+            ("--log-level", self.log_level.map(OsStr::new)),
+            ("--log-file", self.log_file),
+            ("--mode", self.mode.map(OsStr::new)),
+            ("--mcp-config", self.mcp_config.as_deref().map(AsRef::as_ref)),
+            ("--title", self.title.map(OsStr::new)),
+        ];
+        for (flag, value) in texts {
+            if let Some(value) = value {
+                words.extend([OsString::from(flag), value.to_os_string()]);
+            }
+        }
+        for (flag, values) in [("--label", self.labels), ("--features", self.features)] {
+            words.extend(values.iter().flat_map(|value| [OsString::from(flag), OsString::from(value)]));
+        }
+        let switches = [
+            ("--no-archive-after-execute", self.no_archive_after_execute),
+            ("--no-ide", self.no_ide),
+            ("--no-notifications", self.no_notifications),
+            ("--no-color", self.no_color),
+            ("--stream-json-input", self.json_input),
+        ];
+        words.extend(switches.into_iter().filter(|(_, given)| *given).map(|(flag, _)| OsString::from(flag)));
+        words
+    }
+}

@@ -1,0 +1,428 @@
+//! A reader of one line of JSON: one pass, no recursion, no value tree.
+//!
+//! It accepts what serde_json accepts, and lone surrogates besides, which become U+FFFD: JavaScript writes them when it cuts a string in the
+//! middle of a character. The fuzz target `amp_wire` holds the two equal.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Number, Value};
+
+/// Values nested deeper than this are no JSON here.
+const DEEPEST: usize = 10_000;
+
+/// Trees are built down to this depth; what is below is kept as its text.
+const TREE: usize = 256;
+
+/// What is wrong with a line, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// What was expected.
+    pub(super) expected: &'static str,
+    /// Index of the byte.
+    pub(super) at: usize,
+}
+
+/// A place in a line.
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+    /// Closing brackets that are still to come.
+    open: Vec<u8>,
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = ONES << 7;
+
+/// Whether a string goes on over this byte unchanged.
+#[expect(clippy::needless_bitwise_bool, reason = "without branches it becomes vector instructions")]
+const fn plain(byte: u8) -> bool {
+    (byte != b'"') & (byte != b'\\') & (byte >= 0x20)
+}
+
+/// The index of the first byte in a word that is not plain.
+fn found(word: u64) -> Option<usize> {
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    let found = (zero(word ^ (ONES * 0x22)) | zero(word ^ (ONES * 0x5c)) | control) & HIGH;
+    (found != 0).then_some(found.trailing_zeros() as usize / 8)
+}
+
+/// The index of the first byte from `at` that is not plain, or the end.
+fn run_end(bytes: &[u8], mut at: usize) -> usize {
+    let mut words = 0;
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        if let Some(found) = found(u64::from_le_bytes(*block)) {
+            return at + found;
+        }
+        at += 8;
+        words += 1;
+        if words == 4 {
+            at = long_run(bytes, at);
+        }
+    }
+    bytes
+        .get(at..)
+        .and_then(|rest| rest.iter().position(|byte| !plain(*byte)))
+        .map_or(bytes.len(), |found| at + found)
+}
+
+/// Goes over blocks that are plain. No branch inside of one, so that it becomes a few vector instructions.
+fn long_run(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<32>) {
+        if block.iter().fold(0, |found, byte| found | u8::from(!plain(*byte))) != 0 {
+            break;
+        }
+        at += 32;
+    }
+    at
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, open: Vec::new() }
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back to, or on to, a place that [`Cursor::at`] gave.
+    pub(super) fn go(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// The text from `from` to here.
+    pub(super) fn since(&self, from: usize) -> &'a str {
+        self.text.get(from..self.at).unwrap_or_default()
+    }
+
+    fn fault<T, E: From<Fault>>(&self, expected: &'static str) -> Result<T, E> {
+        Err(Fault { expected, at: self.at }.into())
+    }
+
+    /// The next byte; 0, which is nothing in JSON, at the end.
+    fn byte(&self) -> u8 {
+        self.text.as_bytes().get(self.at).copied().unwrap_or_default()
+    }
+
+    /// The byte with which the next value begins.
+    pub(super) fn peek(&mut self) -> u8 {
+        while matches!(self.byte(), b' ' | b'\n' | b'\r' | b'\t') {
+            self.at += 1;
+        }
+        self.byte()
+    }
+
+    /// Takes `byte`, after blanks, if it is there.
+    fn take(&mut self, byte: u8) -> bool {
+        let there = self.peek() == byte;
+        self.at += usize::from(there);
+        there
+    }
+
+    /// That there is nothing more.
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
+        self.peek();
+        if self.at == self.text.len() { Ok(()) } else { self.fault("the end of the line") }
+    }
+
+    /// A string, unescaped.
+    pub(super) fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
+        if !self.take(b'"') {
+            return self.fault("a string");
+        }
+        let start = self.at;
+        self.at = run_end(self.text.as_bytes(), self.at);
+        if self.byte() == b'"' {
+            let run = self.since(start);
+            self.at += 1;
+            return Ok(Cow::Borrowed(run));
+        }
+        let mut out = String::with_capacity((self.at - start) * 2 + 64);
+        out.push_str(self.since(start));
+        loop {
+            match self.byte() {
+                b'"' => {
+                    self.at += 1;
+                    return Ok(Cow::Owned(out));
+                }
+                b'\\' => {
+                    self.at += 1;
+                    out.push(self.escape()?);
+                }
+                _ => return self.fault("the end of a string"),
+            }
+            let start = self.at;
+            self.at = run_end(self.text.as_bytes(), start);
+            out.push_str(self.since(start));
+        }
+    }
+
+    /// What stands behind a backslash.
+    fn escape(&mut self) -> Result<char, Fault> {
+        let byte = self.byte();
+        let char = match byte {
+            b'"' | b'\\' | b'/' => char::from(byte),
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'u' => {
+                self.at += 1;
+                return self.unicode();
+            }
+            _ => return self.fault("an escape"),
+        };
+        self.at += 1;
+        Ok(char)
+    }
+
+    /// `XXXX` or `XXXX\uXXXX`; half of a pair is U+FFFD.
+    fn unicode(&mut self) -> Result<char, Fault> {
+        let first = self.hex()?;
+        if !(0xd800..0xdc00).contains(&first) {
+            return Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER));
+        }
+        let here = self.at;
+        if self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(b"\\u")) {
+            self.at += 2;
+            let second = self.hex()?;
+            if (0xdc00..0xe000).contains(&second) {
+                let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+                return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            self.at = here;
+        }
+        Ok(char::REPLACEMENT_CHARACTER)
+    }
+
+    fn hex(&mut self) -> Result<u32, Fault> {
+        let mut code = 0;
+        for _ in 0..4 {
+            let Some(digit) = char::from(self.byte()).to_digit(16) else {
+                return self.fault("four hexadecimal digits");
+            };
+            code = code * 16 + digit;
+            self.at += 1;
+        }
+        Ok(code)
+    }
+
+    fn skip_string(&mut self) -> Result<(), Fault> {
+        if !self.take(b'"') {
+            return self.fault("a string");
+        }
+        loop {
+            self.at = run_end(self.text.as_bytes(), self.at);
+            match self.byte() {
+                b'"' => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                b'\\' => {
+                    self.at += 1;
+                    self.escape()?;
+                }
+                _ => return self.fault("the end of a string"),
+            }
+        }
+    }
+
+    fn digits(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        while self.byte().is_ascii_digit() {
+            self.at += 1;
+        }
+        if self.at == start { self.fault("a digit") } else { Ok(()) }
+    }
+
+    /// A number, as its text.
+    pub(super) fn number(&mut self) -> Result<&'a str, Fault> {
+        self.peek();
+        let start = self.at;
+        self.at += usize::from(self.byte() == b'-');
+        if self.byte() == b'0' {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.byte() == b'.' {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.byte(), b'e' | b'E') {
+            self.at += 1;
+            self.at += usize::from(matches!(self.byte(), b'+' | b'-'));
+            self.digits()?;
+        }
+        Ok(self.since(start))
+    }
+
+    fn word(&mut self, word: &'static str) -> Result<(), Fault> {
+        if self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
+            self.at += word.len();
+            return Ok(());
+        }
+        self.fault(word)
+    }
+
+    /// A value that is no object and no array.
+    fn skip_plain(&mut self) -> Result<(), Fault> {
+        match self.peek() {
+            b'"' => self.skip_string(),
+            b't' => self.word("true"),
+            b'f' => self.word("false"),
+            b'n' => self.word("null"),
+            b'-' | b'0'..=b'9' => self.number().map(drop),
+            _ => self.fault("a value"),
+        }
+    }
+
+    fn skip_key(&mut self) -> Result<(), Fault> {
+        self.skip_string()?;
+        if self.take(b':') { Ok(()) } else { self.fault("a colon") }
+    }
+
+    /// Any value, as its text.
+    pub(super) fn skip(&mut self) -> Result<&'a str, Fault> {
+        self.peek();
+        let start = self.at;
+        let outside = self.open.len();
+        loop {
+            match self.peek() {
+                opening @ (b'{' | b'[') => {
+                    self.at += 1;
+                    // `{` and `}`, `[` and `]` are two apart.
+                    let closing = opening + 2;
+                    if !self.take(closing) {
+                        self.open.push(closing);
+                        if self.open.len() > DEEPEST {
+                            return self.fault("fewer levels of nesting");
+                        }
+                        if closing == b'}' {
+                            self.skip_key()?;
+                        }
+                        continue;
+                    }
+                }
+                _ => self.skip_plain()?,
+            }
+            // Behind a value.
+            loop {
+                if self.open.len() == outside {
+                    return Ok(self.since(start));
+                }
+                let closing = self.open.last().copied().unwrap_or_default();
+                if self.take(b',') {
+                    if closing == b'}' {
+                        self.skip_key()?;
+                    }
+                    break;
+                }
+                if !self.take(closing) {
+                    return self.fault("a comma or a closing bracket");
+                }
+                self.open.pop();
+            }
+        }
+    }
+
+    /// An object: `each` takes the value of each key.
+    pub(super) fn object<E: From<Fault>>(
+        &mut self,
+        mut each: impl FnMut(&mut Self, Cow<'a, str>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if !self.take(b'{') {
+            return self.fault("an object");
+        }
+        if self.take(b'}') {
+            return Ok(());
+        }
+        loop {
+            let key = self.string()?;
+            if !self.take(b':') {
+                return self.fault("a colon");
+            }
+            each(self, key)?;
+            if self.take(b'}') {
+                return Ok(());
+            }
+            if !self.take(b',') {
+                return self.fault("a comma or }");
+            }
+            self.peek();
+        }
+    }
+
+    /// An array: `each` takes each value.
+    pub(super) fn array<E: From<Fault>>(
+        &mut self,
+        mut each: impl FnMut(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if !self.take(b'[') {
+            return self.fault("an array");
+        }
+        if self.take(b']') {
+            return Ok(());
+        }
+        loop {
+            each(self)?;
+            if self.take(b']') {
+                return Ok(());
+            }
+            if !self.take(b',') {
+                return self.fault("a comma or ]");
+            }
+        }
+    }
+
+    /// Any value as a tree; what is nested more than 256 deep is a text of JSON in it.
+    pub(super) fn value(&mut self) -> Result<Value, Fault> {
+        self.tree(TREE)
+    }
+
+    fn tree(&mut self, depth: usize) -> Result<Value, Fault> {
+        match self.peek() {
+            b'"' => Ok(Value::String(self.string()?.into_owned())),
+            b'{' | b'[' if depth == 0 => Ok(Value::String(self.skip()?.to_owned())),
+            b'{' => {
+                let mut map = Map::new();
+                self.object(|cursor, key| {
+                    map.insert(key.into_owned(), cursor.tree(depth - 1)?);
+                    Ok::<_, Fault>(())
+                })?;
+                Ok(Value::Object(map))
+            }
+            b'[' => {
+                let mut list = Vec::new();
+                self.array(|cursor| {
+                    list.push(cursor.tree(depth - 1)?);
+                    Ok::<_, Fault>(())
+                })?;
+                Ok(Value::Array(list))
+            }
+            b't' => self.word("true").map(|()| Value::Bool(true)),
+            b'f' => self.word("false").map(|()| Value::Bool(false)),
+            b'n' => self.word("null").map(|()| Value::Null),
+            _ => {
+                let text = self.number()?;
+                // What no number of Rust's holds stays its text.
+                Ok(number(text).map_or_else(|| Value::String(text.to_owned()), Value::Number))
+            }
+        }
+    }
+}
+
+/// The number nearest to `text`, to the last bit; `None` beyond all of them.
+fn number(text: &str) -> Option<Number> {
+    if text != "-0" {
+        if let Ok(number) = text.parse::<u64>() {
+            return Some(number.into());
+        }
+        if let Ok(number) = text.parse::<i64>() {
+            return Some(number.into());
+        }
+    }
+    Number::from_f64(text.parse().ok()?)
+}

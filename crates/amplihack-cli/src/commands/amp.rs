@@ -1,0 +1,37 @@
+//! `amplihack amp …`: what can be said about Amp without starting it.
+
+mod permissions;
+
+use amplihack_utils::env::Env;
+use clap::Subcommand;
+
+use crate::ui::Failure;
+
+// Commands about Amp: without a doc comment, which would take the place of the command's own.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AmpCommand {
+    /// Ask Amp's permission rules
+    #[command(subcommand)]
+    Permissions(PermissionsCommand),
+}
+
+// Commands about Amp's permission rules.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PermissionsCommand {
+    /// Say what becomes of a tool call, as `amp permissions test` does, without Amp: 0 allow, 1 ask, 2 reject
+    Test(permissions::TestArgs),
+}
+
+impl AmpCommand {
+    /// Whether errors are told as JSON.
+    pub(crate) fn json(&self) -> bool {
+        let Self::Permissions(PermissionsCommand::Test(args)) = self;
+        args.json()
+    }
+}
+
+/// Runs the command and returns the exit code.
+pub(crate) fn run(command: AmpCommand, env: &Env) -> Result<u8, Failure> {
+    let AmpCommand::Permissions(PermissionsCommand::Test(args)) = command;
+    permissions::test(args, env)
+}

@@ -1,0 +1,149 @@
+//! `amplihack amp permissions test`: the evaluator of Amp's permission rules on the command line.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use amp_sdk::Permission;
+use amp_sdk::permissions::{Delegates, Evaluation, Issue, Rules, check, in_settings};
+use amplihack_utils::env::Env;
+use clap::Args;
+use serde_json::{Map, Value};
+
+use crate::ui::{self, Failure};
+
+/// What Amp says of rules that it refuses.
+const INVALID: &str = "Invalid permissions configuration";
+
+// Options of `amp permissions test`. Those that follow TOOL are found among its arguments, as Amp does.
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// The settings file with the rules, as JSON with comments; required
+    #[arg(long, value_name = "FILE")]
+    settings_file: Option<PathBuf>,
+    /// Where the call is made: thread or subagent
+    #[arg(short, long, value_name = "CONTEXT")]
+    context: Option<String>,
+    /// Print an object
+    #[arg(long)]
+    json: bool,
+    /// The tool's name
+    tool: String,
+    /// The call's arguments: --KEY VALUE for each
+    #[arg(value_name = "--KEY VALUE", trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<String>,
+}
+
+/// What was asked, once the options are told from the call's own arguments.
+struct Question {
+    settings_file: PathBuf,
+    context: Option<String>,
+    json: bool,
+    tool: String,
+    args: Map<String, Value>,
+}
+
+impl TestArgs {
+    /// Whether errors are told as JSON.
+    pub(super) fn json(&self) -> bool {
+        self.json || self.args.iter().any(|word| word == "--json")
+    }
+
+    fn read(self) -> Result<Question, Failure> {
+        let json = self.json();
+        let (mut file, mut context) = (self.settings_file, self.context);
+        let mut rest = Vec::new();
+        let mut words = self.args.into_iter();
+        while let Some(word) = words.next() {
+            let (name, value) = match word.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (word.as_str(), None),
+            };
+            let mut value = || {
+                let next = value.clone().or_else(|| words.next());
+                next.ok_or_else(|| Failure::input(format!("{name} needs a value; give it one")))
+            };
+            match name {
+                "--json" => {}
+                "--settings-file" => file = Some(value()?.into()),
+                "--context" | "-c" => context = Some(value()?),
+                _ => rest.push(word),
+            }
+        }
+        let settings_file = file.ok_or_else(|| {
+            Failure::input("no rules are named; give the settings file with --settings-file FILE")
+        })?;
+        Ok(Question { settings_file, context, json, tool: self.tool, args: arguments(&rest) })
+    }
+}
+
+/// The pairs of `--key value`. As in Amp a flag without a value, or with an empty one, is no argument, nor is any other word.
+fn arguments(words: &[String]) -> Map<String, Value> {
+    let mut args = Map::new();
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        let Some(key) = word.strip_prefix("--") else { continue };
+        if let Some(value) = words.next_if(|next| !next.is_empty() && !next.starts_with("--")) {
+            args.insert(key.to_owned(), value.as_str().into());
+        }
+    }
+    args
+}
+
+/// Says what becomes of a call and returns the exit code of `amp permissions test`.
+pub(super) fn test(args: TestArgs, env: &Env) -> Result<u8, Failure> {
+    let question = args.read()?;
+    // Not the error's own exit code: here 2 means that the call is rejected.
+    let failed = |error: amp_sdk::Error| Failure::input(error.to_string());
+    let rules = in_settings(&question.settings_file).map_err(failed)?;
+    let issues = check(&rules);
+    if !issues.is_empty() {
+        return refused(&question, &issues);
+    }
+    let rules = rules.as_array().into_iter().flatten().cloned().map(Permission::try_from);
+    let rules: Vec<Permission> = rules.collect::<Result<_, _>>().map_err(failed)?;
+    let delegates = Delegates::new(env.clone());
+    let context = question.context.as_deref();
+    let answer = Rules::new(&rules).decide_blocking(&question.tool, &question.args, context, &delegates);
+    if question.json {
+        ui::data(&format!("{:#}\n", answer.to_value()))?;
+    } else {
+        ui::data(&lines(&answer))?;
+    }
+    Ok(answer.exit_code())
+}
+
+/// Rules that Amp refuses: exit code 1, with what is wrong on stdout for programs and on stderr for people.
+fn refused(question: &Question, issues: &[Issue]) -> Result<u8, Failure> {
+    if question.json {
+        let mut map = Map::new();
+        map.insert("tool".into(), question.tool.clone().into());
+        map.insert("arguments".into(), question.args.clone().into());
+        if let Some(context) = &question.context {
+            map.insert("context".into(), context.clone().into());
+        }
+        map.insert("success".into(), false.into());
+        map.insert("error".into(), INVALID.into());
+        map.insert("details".into(), issues.iter().map(Issue::to_value).collect());
+        ui::data(&format!("{:#}\n", Value::Object(map)))?;
+        return Ok(1);
+    }
+    let mut text = INVALID.to_owned();
+    for issue in issues {
+        let _ = write!(text, "\n  {}: {}", issue.path, issue.message);
+    }
+    Err(Failure::input(text))
+}
+
+/// The answer for people, in the lines of `amp permissions test`.
+fn lines(answer: &Evaluation) -> String {
+    let arguments = Value::Object(answer.arguments.clone());
+    let action = answer.action.map_or("null", amp_sdk::Action::as_str);
+    let mut out = format!("tool: {}\narguments: {arguments}\naction: {action}\n", answer.tool.escape_debug());
+    if let Some(matched) = &answer.matched {
+        let _ = writeln!(out, "matched-rule: {}\nsource: {}", matched.index, matched.source.as_str());
+    }
+    if let Some(error) = answer.error.as_deref().map(str::trim_end).filter(|error| !error.is_empty()) {
+        let _ = writeln!(out, "error: {error}");
+    }
+    out
+}
