@@ -28,6 +28,15 @@ fn says_missing(text: &str) -> bool {
     ["not found", "no such file", "cannot find"].iter().any(|phrase| text.contains(phrase))
 }
 
+/// What the CLI calls an unknown option or command, in its own words: `unknown option '--x'`, `Unknown command "x"`.
+///
+/// An older CLI than the capability table knows meets the SDK's options so.
+fn unknown_word(text: &str) -> Option<&str> {
+    [("unknown option '", '\''), ("Unknown command \"", '"')]
+        .into_iter()
+        .find_map(|(before, after)| text.split_once(before)?.1.split_once(after).map(|(word, _)| word))
+}
+
 impl Error {
     /// What an end of the CLI without a result means.
     pub(crate) fn from_end(end: CliEnd) -> Self {
@@ -37,6 +46,9 @@ impl Error {
         }
         if says_auth(&end.stderr.text) {
             return Self::Auth { message: end.said(), end };
+        }
+        if let Some(feature) = unknown_word(&end.stderr.text) {
+            return Self::unsupported(feature, None, Some("update the CLI, or leave the option out"));
         }
         match end.exit_code {
             Some(0) => Self::NoResult { end },
@@ -145,6 +157,8 @@ mod tests {
             (127, "amp: command not found", "cli_not_found"),
             (127, "odd", "transport_exit"),
             (137, "", "transport_exit"),
+            (1, "Error: error: unknown option '--title'", "unsupported_capability"),
+            (1, "Unknown command \"tasks\". Run 'amp --help' for the full list.", "unsupported_capability"),
         ] {
             assert_eq!(ended(code, stderr), kind, "{code} {stderr}");
         }

@@ -192,33 +192,38 @@ mod tests {
     use crate::rule::{Action, Permission};
     use crate::surface::{Ssh, Surface};
 
-    fn kind(options: Options) -> (&'static str, String) {
+    fn kind(options: &Options) -> (&'static str, String) {
         let error = options.validate().unwrap_err();
         (error.kind(), error.to_string())
     }
 
     #[test]
     fn what_cannot_be_used_is_refused_by_name() {
-        let plain = Options::default;
-        let some = |text: &str| Some(text.to_owned());
-        for (options, name) in [
-            (Options { stream_timeout_ms: 0, ..plain() }, "stream_timeout_ms"),
-            (Options { run_deadline_ms: Some(0), ..plain() }, "run_deadline_ms"),
-            (Options { max_stderr_buffer_bytes: 0, ..plain() }, "max_stderr_buffer_bytes"),
-            (Options { labels: vec!["has space".into()], ..plain() }, "labels[0]"),
-            (Options { labels: vec!["x".into(), "a".repeat(33)], ..plain() }, "labels[1]"),
-            (Options { labels: vec!["x".into(); 21], ..plain() }, "labels"),
+        type Change = fn(&mut Options);
+        let changes: &[(Change, &str)] = &[
+            (|given| given.stream_timeout_ms = 0, "stream_timeout_ms"),
+            (|given| given.run_deadline_ms = Some(0), "run_deadline_ms"),
+            (|given| given.max_stderr_buffer_bytes = 0, "max_stderr_buffer_bytes"),
+            (|given| given.labels = vec!["has space".into()], "labels[0]"),
+            (|given| given.labels = vec!["x".into(), "a".repeat(33)], "labels[1]"),
+            (|given| given.labels = vec!["x".into(); 21], "labels"),
+            (|given| given.permissions = vec![Permission::new("Bash", Action::Delegate)], "permissions[0]"),
+            (|given| given.env = [("A B".into(), "x".into())].into(), "env"),
+            (|given| given.mode = Some("-x".into()), "mode"),
+            (|given| given.visibility = Some(String::new()), "visibility"),
+            (|given| given.continue_thread = Some("nil".into()), "continue_thread"),
             (
-                Options { permissions: vec![Permission::new("Bash", Action::Delegate)], ..plain() },
-                "permissions[0]",
+                |given| {
+                    given.title = Some("t".into());
+                    given.continue_thread = Some("T-1".into());
+                },
+                "title",
             ),
-            (Options { env: [("A B".into(), "x".into())].into(), ..plain() }, "env"),
-            (Options { mode: some("-x"), ..plain() }, "mode"),
-            (Options { visibility: some(""), ..plain() }, "visibility"),
-            (Options { continue_thread: Some("nil".into()), ..plain() }, "continue_thread"),
-            (Options { title: some("t"), continue_thread: Some("T-1".into()), ..plain() }, "title"),
-        ] {
-            let (kind, text) = kind(options);
+        ];
+        for (change, name) in changes {
+            let mut options = Options::default();
+            change(&mut options);
+            let (kind, text) = kind(&options);
             assert_eq!(kind, "invalid_configuration", "{text}");
             assert!(text.starts_with(&format!("use {name}: ")), "{text}");
         }
@@ -228,21 +233,21 @@ mod tests {
     fn what_no_cli_has_fails_closed_before_the_cli_is_looked_for() {
         let schema =
             Options { output_schema: Some(json!({})), cwd: Some("/nowhere".into()), ..Options::default() };
-        assert_eq!(kind(schema).0, "unsupported_capability");
+        assert_eq!(kind(&schema).0, "unsupported_capability");
         let only = Options { completion_only: true, ..Options::default() };
-        insta::assert_snapshot!(kind(only).1);
+        insta::assert_snapshot!(kind(&only).1);
         let old = Options {
             cli_version: Some(Version::new(0, 0, 1)),
             continue_thread: Some(ContinueThread::Last),
             ..Options::default()
         };
-        assert_eq!(kind(old).0, "unsupported_capability");
+        assert_eq!(kind(&old).0, "unsupported_capability");
     }
 
     #[test]
     fn a_missing_directory_is_its_own_kind_and_only_looked_for_here() {
         let gone = Options { cwd: Some("/nowhere".into()), ..Options::default() };
-        assert_eq!(kind(gone.clone()).0, "config_invalid");
+        assert_eq!(kind(&gone).0, "config_invalid");
         Options { execution_surface: Surface::Ssh(Ssh::new("h")), ..gone }.validate().unwrap();
     }
 
@@ -254,7 +259,7 @@ mod tests {
             Options { mcp_config: Some("{\"a\":{}}".into()), ..there.clone() },
             Options { skills: Some("/s".into()), ..there.clone() },
         ] {
-            assert_eq!(kind(options).0, "invalid_configuration");
+            assert_eq!(kind(&options).0, "invalid_configuration");
         }
         Options { mcp_config: Some("/etc/there.json".into()), ..there }.validate().unwrap();
     }

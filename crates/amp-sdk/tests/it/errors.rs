@@ -81,8 +81,7 @@ fn every_end_has_the_kind_of_the_cases() {
 
 /// The error of the stream, or of a run where the stream ends in an error result.
 fn check(id: &str, kind: &str, expected: &Value, error: Option<Error>, prompt: &str, options: Options) {
-    let error =
-        error.unwrap_or_else(|| block_on(amp_sdk::run(prompt, options)).expect_err("the cases fail it"));
+    let error = error.unwrap_or_else(|| block_on(amp_sdk::run(prompt, options)).unwrap_err());
     assert_eq!(error.kind(), kind, "{id}: {error:?}");
     if let Some(code) = expected["exit_code"].as_i64() {
         assert_eq!(error.exit_code().map(i64::from), Some(code), "{id}");

@@ -61,7 +61,7 @@ fn describe(message: &StreamMessage) -> Value {
                 "kind": "assistant", "blocks": blocks(&m.message.content), "stop_reason": m.message.stop_reason,
                 "usage": m.message.usage.as_ref().map(usage), "usage_extra": m.message.usage.as_ref().map(|usage| usage.extra.clone()),
                 "message_extra": m.message.extra, "extra": m.extra, "parent_tool_use_id": m.parent_tool_use_id,
-                "input": calls.last(), "model": m.message.model, "id": m.message.id,
+                "input": calls.collect::<Vec<_>>().pop(), "model": m.message.model, "id": m.message.id,
             })
         }
         StreamMessage::User(m) => {

@@ -109,8 +109,8 @@ fn messages_reach_the_cli_as_lines() {
     let options = Options { thinking: true, ..fake.options() };
     assert_eq!(block_on(amp_sdk::run(messages.clone(), options)).unwrap(), "ok");
     assert_eq!(fake.read("argv"), "--execute --stream-json-thinking --stream-json-input ");
-    let expected: String = messages.iter().map(|message| format!("{}\n", message.to_value())).collect();
-    assert_eq!(fake.read("stdin"), expected);
+    let lines: Vec<String> = messages.iter().map(|message| message.to_value().to_string()).collect();
+    assert_eq!(fake.read("stdin"), lines.join("\n") + "\n");
 }
 
 #[test]
@@ -181,4 +181,43 @@ fn many_runs_at_once_end_and_leave_nothing() {
     assert!(descriptors() <= before + 2, "{} descriptors, {before} before", descriptors());
     assert_eq!(fake.left(), 0);
     nothing_left(&fake);
+}
+
+#[test]
+fn the_version_is_asked_for_once_and_decides() {
+    let fake =
+        Fake::new("echo x >>\"$AMP_TEST_DIR/asked\"; echo '0.0.1700000000-gabc (released 2023-11-14)'");
+    let version = block_on(amp_sdk::version::probe(&fake.options())).unwrap();
+    assert_eq!(version.to_string(), "0.0.1700000000-gabc");
+    assert_eq!(block_on(amp_sdk::version::probe(&fake.options())).unwrap(), version);
+    assert_eq!(fake.read("asked"), "x\n");
+    let public = |cli_version| {
+        let options = Options { cli_version, visibility: Some("public".into()), ..fake.options() };
+        amp_sdk::plan(&"x".into(), &options).unwrap().argv.last().unwrap().clone()
+    };
+    assert_eq!((public(Some(version)), public(None)), ("public".into(), "unlisted".into()));
+    let silent = Fake::new("echo hello");
+    assert_eq!(block_on(amp_sdk::version::probe(&silent.options())).unwrap_err().kind(), "parse_error");
+    let broken = Fake::new("echo 'amp: not found' >&2; exit 127");
+    assert_eq!(block_on(amp_sdk::version::probe(&broken.options())).unwrap_err().kind(), "cli_not_found");
+}
+
+#[test]
+fn threads_are_past_sessions() {
+    let fake = Fake::new(
+        r#"echo '[{"id":"T-1","title":"a  b","updated":"2026-11-01T00:00:00Z","messageCount":3}]'"#,
+    );
+    let amp = amp_sdk::Amp::from(fake.options());
+    let which = amp_sdk::threads::List::default();
+    let sessions = block_on(amp_sdk::runtime::list_provider_sessions(&amp, &which)).unwrap();
+    let [session] = &sessions[..] else { panic!("{sessions:?}") };
+    assert_eq!(
+        (session.id.as_str(), session.label.as_str(), session.source_kind),
+        ("T-1", "a  b", "thread_history")
+    );
+    assert_eq!(session.updated_at.as_deref(), Some("2026-11-01T00:00:00Z"));
+    assert_eq!(session.metadata["messages"], 3);
+    assert_eq!(amp_sdk::runtime::blocking::list_provider_sessions(&amp, &which).unwrap(), sessions);
+    let names = amp_sdk::runtime::capabilities().map(amp_sdk::runtime::Capability::as_str);
+    assert_eq!(names, ["session_history", "session_resume", "session_pause", "session_intervene"]);
 }

@@ -231,6 +231,18 @@ impl StreamMessage {
 }
 
 fn read(text: &str) -> Result<StreamMessage, WireError> {
+    read_to_fault(text).or_else(|error| {
+        if matches!(error, WireError::Field(_)) {
+            // What comes after the field was not looked at, and decides what the line is.
+            let mut rest = Cursor::new(text);
+            rest.skip()?;
+            rest.end()?;
+        }
+        Err(error)
+    })
+}
+
+fn read_to_fault(text: &str) -> Result<StreamMessage, WireError> {
     let mut cursor = Cursor::new(text);
     if cursor.peek() != b'{' {
         cursor.skip()?;

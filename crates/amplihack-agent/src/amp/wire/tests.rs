@@ -114,6 +114,8 @@ fn a_wrong_count_is_refused_but_never_costs_a_run_its_end() {
     let usage = json!({"input_tokens": -1});
     let assistant = json!({"type": "assistant", "message": {"usage": usage}}).to_string();
     assert_eq!(StreamMessage::from_line(assistant.as_bytes()).unwrap_err().cause(), "invalid_field");
+    let broken = assistant.trim_end_matches('}');
+    assert_eq!(StreamMessage::from_line(broken.as_bytes()).unwrap_err().cause(), "not_json");
     let result = json!({"type": "result", "usage": usage, "duration_ms": 1.5});
     assert_eq!(read_back(&result.to_string()), result);
 }
