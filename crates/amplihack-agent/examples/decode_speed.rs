@@ -1,4 +1,4 @@
-//! How fast a recorded stream is decoded: `decode_speed AGENT FILE`, in MB/s of the processor's time, best of five.
+//! How fast a recorded stream is decoded: `decode_speed AGENT FILE`, in MB/s by the clock, best of five.
 
 use std::error::Error;
 use std::fs::File;

@@ -62,7 +62,10 @@ impl JsonLines for CodexStream {
             }
             "turn.failed" => {
                 let message = line.error.message.string();
-                out.push(warning("error", message.clone()));
+                // The same was an error of its own just before.
+                if !matches!(&self.end, Some(End::Failed { message: told, .. }) if *told == message) {
+                    out.push(warning("error", message.clone()));
+                }
                 self.turns += 1;
                 self.failed(message);
             }

@@ -37,6 +37,7 @@ mod real_nesting;
 mod real_options;
 mod real_permissions;
 mod real_signals;
+mod real_streams;
 mod real_terminal;
 mod real_walls;
 mod routing;
