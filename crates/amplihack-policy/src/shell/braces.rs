@@ -11,8 +11,9 @@ const MOST_SPENT: usize = 1 << 20;
 /// Bytes that are copied in the time that one is looked at.
 const COPIED: usize = 16;
 
-/// The words that `word` stands for. `None` if there are too many, or finding out takes too long.
-pub(super) fn expand(word: &str) -> Option<Vec<String>> {
+/// The words that `word` stands for. `None` if there are too many, or finding out takes too long: too many bytes, or longer than until
+/// `over` says so.
+pub(super) fn expand(word: &str, over: impl Fn() -> bool) -> Option<Vec<String>> {
     if !word.contains('{') {
         return Some(vec![word.to_owned()]);
     }
@@ -20,7 +21,7 @@ pub(super) fn expand(word: &str) -> Option<Vec<String>> {
     let mut done = Vec::new();
     let mut todo = vec![(String::new(), word.to_owned())];
     while let Some((before, rest)) = todo.pop() {
-        if done.len() + todo.len() > MOST {
+        if done.len() + todo.len() > MOST || over() {
             return None;
         }
         let found = first(&rest, &mut spent);
@@ -166,9 +167,9 @@ mod tests {
             ("{a,b}{c,d}", "ac ad bc bd"),
             ("{{a,b}", "{a {b"),
         ] {
-            assert_eq!(expand(word).unwrap().join(" "), want, "{word}");
+            assert_eq!(expand(word, || false).unwrap().join(" "), want, "{word}");
         }
-        assert_eq!(expand("{1..100000}"), None);
-        assert_eq!(expand("{1..99}{1..99}"), None);
+        assert_eq!(expand("{1..100000}", || false), None);
+        assert_eq!(expand("{1..99}{1..99}", || false), None);
     }
 }

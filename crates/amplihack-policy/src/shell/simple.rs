@@ -108,8 +108,11 @@ impl Reader<'_> {
     /// A word's parts, its scripts run; and what `<(…)` in it gives.
     pub(super) fn word(&mut self, raw: &Raw, place: Place<'_>, shell: &Shell) -> (Words, Option<Flow>) {
         let span = place.span(raw.start, raw.end());
-        let variants =
-            if self.words > WORDS && raw.text.contains('{') { None } else { braces::expand(&raw.text) };
+        let variants = if self.words > WORDS && raw.text.contains('{') {
+            None
+        } else {
+            braces::expand(&raw.text, || self.is_over())
+        };
         self.words += variants.as_ref().map_or(0, |variants| variants.len() - 1);
         let Some(variants) = variants else {
             self.embedded(lex(&raw.text).nested, raw, place, shell);

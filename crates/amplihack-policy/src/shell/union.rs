@@ -162,11 +162,16 @@ impl<'a> Reader<'a> {
 
     /// Whether time is over; noted once.
     pub(super) fn late(&mut self, span: Span) -> bool {
-        let late = self.deadline.is_over();
+        let late = self.is_over();
         if late {
             self.out_of_time(span);
         }
         late
+    }
+
+    /// Whether time is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.deadline.is_over()
     }
 
     fn out_of_time(&mut self, span: Span) {
