@@ -57,8 +57,8 @@ impl JsonLines for ClaudeStream {
     fn json(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error> {
         let read: Line<'_> = serde_json::from_str(line)?;
         match read.kind.text() {
-            "assistant" => self.assistant(line, read.message, read.parent.own(), out),
-            "user" => self.user(line, read.message, read.parent.own(), out),
+            "assistant" => self.assistant(line, read.message, read.parent.own().as_ref(), out),
+            "user" => self.user(line, read.message, read.parent.own().as_ref(), out),
             "stream_event" => self.stream(read.event, read.parent.own(), out),
             "system" => self.system(serde_json::from_str(line)?, out),
             "result" => self.record(serde_json::from_str(line)?, out),
@@ -75,16 +75,16 @@ impl ClaudeStream {
         &mut self,
         line: &str,
         message: Message<'_>,
-        parent: Option<String>,
+        parent: Option<&String>,
         out: &mut Vec<AgentEvent>,
     ) {
         let id = message.id.own();
         match message.content {
             Content::None => {}
-            Content::Text(text) => self.said_text(text.into_owned(), &id, &parent, out),
+            Content::Text(text) => self.said_text(text.into_owned(), id.as_ref(), parent, out),
             Content::Blocks(blocks) => {
                 for (index, block) in blocks.into_iter().enumerate() {
-                    self.block(line, index, block, &id, &parent, out);
+                    self.block(line, index, block, id.as_ref(), parent, out);
                 }
             }
         }
@@ -100,8 +100,8 @@ impl ClaudeStream {
         line: &str,
         index: usize,
         block: Block<'_>,
-        message: &Option<String>,
-        parent: &Option<String>,
+        message: Option<&String>,
+        parent: Option<&String>,
         out: &mut Vec<AgentEvent>,
     ) {
         match block.kind.text() {
@@ -109,14 +109,14 @@ impl ClaudeStream {
             "thinking" => out.push(AgentEvent::Thinking(Text {
                 text: block.thinking.string(),
                 delta: false,
-                message: message.clone(),
-                parent: parent.clone(),
+                message: message.cloned(),
+                parent: parent.cloned(),
             })),
             "tool_use" | "server_tool_use" | "mcp_tool_use" => out.push(AgentEvent::ToolCall(ToolCall {
                 id: block.id.string(),
                 name: block.name.string(),
                 input: block.input.map(Json::from).unwrap_or_default(),
-                parent: parent.clone(),
+                parent: parent.cloned(),
             })),
             kind if kind.ends_with("tool_result") => out.push(tool_result(block, parent)),
             kind => whole_block("assistant", kind, line, index, out),
@@ -126,8 +126,8 @@ impl ClaudeStream {
     fn said_text(
         &mut self,
         text: String,
-        message: &Option<String>,
-        parent: &Option<String>,
+        message: Option<&String>,
+        parent: Option<&String>,
         out: &mut Vec<AgentEvent>,
     ) {
         if parent.is_none() {
@@ -136,13 +136,13 @@ impl ClaudeStream {
         out.push(AgentEvent::Text(Text {
             text,
             delta: false,
-            message: message.clone(),
-            parent: parent.clone(),
+            message: message.cloned(),
+            parent: parent.cloned(),
         }));
     }
 
     /// What tools gave back. The user's own words are nothing that the agent did.
-    fn user(&mut self, line: &str, message: Message<'_>, parent: Option<String>, out: &mut Vec<AgentEvent>) {
+    fn user(&mut self, line: &str, message: Message<'_>, parent: Option<&String>, out: &mut Vec<AgentEvent>) {
         let Content::Blocks(blocks) = message.content else { return };
         let only_words = blocks.iter().all(|block| block.kind.text() == "text");
         self.interrupted |= blocks.iter().any(|block| block.text.text().starts_with(INTERRUPTED));
@@ -151,7 +151,7 @@ impl ClaudeStream {
         }
         for (index, block) in blocks.into_iter().enumerate() {
             if block.kind.text().ends_with("tool_result") {
-                out.push(tool_result(block, &parent));
+                out.push(tool_result(block, parent));
             } else {
                 whole_block("user", block.kind.text(), line, index, out);
             }
@@ -238,13 +238,13 @@ fn retry(line: &System<'_>) -> String {
     )
 }
 
-fn tool_result(block: Block<'_>, parent: &Option<String>) -> AgentEvent {
+fn tool_result(block: Block<'_>, parent: Option<&String>) -> AgentEvent {
     AgentEvent::ToolResult(ToolResult {
         id: block.call.string(),
         output: block.content.into_text(),
         is_error: block.is_error.0.unwrap_or_default(),
         exit_code: None,
-        parent: parent.clone(),
+        parent: parent.cloned(),
     })
 }
 

@@ -56,6 +56,7 @@ macro_rules! record {
     })*) => { $(
         $(#[$meta])*
         #[derive(Debug, Default)]
+        #[allow(clippy::struct_field_names, reason = "fields are named as on the wire; not every struct has such a one")]
         $vis struct $name $(<$life>)? {
             $($vis $field: $kind,)*
         }
