@@ -56,7 +56,7 @@ impl Reply {
     #[must_use]
     pub fn init(self) -> Self {
         self.message(&json!({
-            "type": "system", "subtype": "init", "session_id": super::THREAD, "cwd": "/work",
+            "type": "system", "subtype": "init", "session_id": super::THREAD, "cwd": "/project",
             "tools": ["Bash", "Read"], "mcp_servers": [],
         }))
     }
