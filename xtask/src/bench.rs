@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: our commands against what they are measured by, in turns, so that both meet the same machine.
 
+mod alone;
 mod calls;
 mod measure;
 mod stage;
@@ -7,7 +8,7 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use crate::{Failure, shell, ui};
+use crate::{Failure, shell, static_build, ui};
 use measure::{Job, Pairs, Until};
 use stage::Stage;
 
@@ -38,8 +39,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     if runs == 0 {
         return Err("--runs must be at least 1".to_owned());
     }
-    let bins = given.clone().map_or_else(build, Ok)?;
-    let stage = Stage::new(&bins)?;
+    let (bins, guard) = match &given {
+        Some(bins) => (bins.clone(), bins.join("amplihack-hooks")),
+        None => (build()?, static_build::build("amplihack-hooks", "amplihack-hooks")?),
+    };
+    let stage = Stage::new(&bins, &guard)?;
     let mut rows = Vec::new();
     for entry in entries(&stage) {
         ui::say(&format!("{}, {runs} pairs", entry.name));
@@ -48,12 +52,14 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     ui::say("the resolver, in one process");
     rows.extend(resolver(&bins, runs)?);
+    ui::say("judging and scanning, in one process");
+    let alone = table::alone(&alone::rows(&stage, &bins, runs)?);
     let table = table::table(&rows);
     let calls = calls::of_a_launch(&stage)?;
-    ui::warn(&format!("{table}\n{calls}"));
+    ui::warn(&format!("{table}\n{alone}\n{calls}"));
     if given.is_none() {
         let path = shell::root().join("docs/benchmarks.md");
-        std::fs::write(&path, table::page(&table, &calls, runs))
+        std::fs::write(&path, table::page(&table, &alone, &calls, runs))
             .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
         ui::say("wrote docs/benchmarks.md");
     }
@@ -74,6 +80,14 @@ fn entries(stage: &Stage) -> Vec<Entry> {
         against: agent(&["-p", "--", "hi"]),
         until,
     };
+    let guard = |name, goal, payload| Entry {
+        name,
+        goal,
+        ours: Job::new(stage.guard(), &["pre-tool-use", "--host", "claude", "--policy", "standard"])
+            .reading(stage.payload(payload)),
+        against: floor().reading(stage.payload(payload)),
+        until: Until::End,
+    };
     let prompt = stage.prompt();
     let piped = format!("cat '{}' | '{}' -p", prompt.display(), stage.agent().display());
     vec![
@@ -84,6 +98,12 @@ fn entries(stage: &Stage) -> Vec<Entry> {
             against: floor(),
             until: Until::End,
         },
+        guard(
+            "guard: `amplihack-hooks pre-tool-use` of `cargo test … | tail -20` against `/bin/true`",
+            "≤ 1.3 ×",
+            "plain",
+        ),
+        guard("guard: the same of `X=$(git rev-parse HEAD); …`, read by both parsers", "", "substitution"),
         start("start: `amplihack --version` against `/bin/true`", &["--version"]),
         start("start: `amplihack --help` against `/bin/true`", &["--help"]),
         start("start: `amplihack which` against `/bin/true`", &["which"]),
@@ -131,6 +151,7 @@ fn build() -> Result<PathBuf, Failure> {
         ["--package", "amplihack-cli", "--bin", "amplihack"],
         ["--package", "amplihack-testkit", "--bin", "fake-agent"],
         ["--package", "amplihack-utils", "--example", "resolver"],
+        ["--package", "amplihack-policy", "--example", "bench"],
     ] {
         shell::run(shell::cargo().args(["build", "--quiet", "--release"]).args(what))?;
     }

@@ -49,8 +49,10 @@ pub enum Capability {
     Hooks,
     /// Work under a permission level.
     Permissions(Permissions),
-    /// Report what it does as a stream of JSON lines.
+    /// Print what it does as JSON lines while it works.
     Stream,
+    /// Write what it used to a file.
+    UsageFile,
 }
 
 impl fmt::Display for Capability {
@@ -66,7 +68,8 @@ impl fmt::Display for Capability {
             Self::AppendSystemPrompt => f.write_str("--append-system-prompt"),
             Self::Hooks => f.write_str("the guard's hooks"),
             Self::Permissions(level) => write!(f, "--permissions {level}"),
-            Self::Stream => f.write_str("a stream of JSON lines"),
+            Self::Stream => f.write_str("a stream of events"),
+            Self::UsageFile => f.write_str("a file of its usage"),
         }
     }
 }

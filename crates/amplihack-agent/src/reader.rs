@@ -5,7 +5,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 
 use crate::decode::Decode;
-use crate::event::{AgentEvent, End, Envelope, Totals, Warning};
+use crate::event::{AgentEvent, End, Envelope, Totals, Usage, Warning};
 use crate::framer::{Frame, Framer};
 use crate::ledger::Ledger;
 
@@ -52,6 +52,12 @@ impl Reader {
         let numbers = &mut self.numbers;
         self.framer.finish(|frame| numbers.frame(frame, now, out));
         numbers.decoder.finish(exit)
+    }
+
+    /// Numbers what a run used and told elsewhere.
+    pub fn used(&mut self, usage: Usage, now: Timestamp, out: &mut Vec<Envelope>) {
+        self.numbers.ledger.observe(&usage);
+        self.numbers.put(AgentEvent::Usage(usage), None, now, out);
     }
 
     /// Numbers `end` as the last event.

@@ -1,9 +1,10 @@
 //! `amplihack-hooks`: what hosts start at each event. It reads one JSON document and answers it.
-
-use std::process::ExitCode;
+#![no_main]
 
 use amplihack_utils::env::Env;
 
-fn main() -> ExitCode {
-    ExitCode::from(amplihack_hooks::guard::serve(std::env::args_os().skip(1), &Env::from_process()))
+amplihack_utils::bare_main!(serve);
+
+fn serve() -> u8 {
+    amplihack_hooks::guard::serve(std::env::args_os().skip(1), &Env::from_process())
 }

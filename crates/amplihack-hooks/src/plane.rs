@@ -9,11 +9,17 @@ use amplihack_utils::env::Env;
 
 use crate::dialect::Call;
 use crate::event::HookEvent;
+use crate::once::Asker;
 
 /// The policy, as far as a hook is concerned.
 pub trait Judge {
     /// What the policy says of one thing that the agent is about to do, or has read.
     fn judge(&self, event: &Event<'_>) -> Verdict;
+
+    /// The same, where the host says which tool call it asks about.
+    fn judge_for(&self, event: &Event<'_>, _asker: Option<&Asker>) -> Verdict {
+        self.judge(event)
+    }
 
     /// What a session has to be told of the policy at its start, for example that it only observes.
     fn notice(&self) -> Option<String> {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::error::HookError;
 use crate::event::HookEvent;
+use crate::settings::Registered;
 
 /// What follows a guard's command: whatever kept the guard from answering, the call does not run. Exit code 2 with words on
 /// stderr was shown to stop a call on Claude Code, Codex and Copilot.
@@ -117,9 +118,8 @@ pub fn verify(settings: &Value, host: AgentBinary, path: &Path) -> Result<(), Ho
         let mut commands = groups
             .flat_map(|group| group["hooks"].as_array().into_iter().flatten())
             .filter_map(|hook| hook["command"].as_str());
-        let ours = |command: &str| {
-            command.contains("amplihack") && command.split_whitespace().any(|word| word == event.name())
-        };
+        // The reader by which an installation takes its commands out again: what the two know cannot differ.
+        let ours = |command: &str| Registered::parse(command).is_some_and(|found| found.event == *event);
         if !commands.any(ours) {
             return Err(HookError::MissingHookForBinary {
                 binary: host,
@@ -260,12 +260,20 @@ mod tests {
         let mut settings = crate::injection::claude_hooks(&hooks);
         let path = Path::new("/h/settings.json");
         verify(&settings, AgentBinary::Claude, path).unwrap();
-        settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = "their-hook pre-tool-use".into();
-        let error = verify(&settings, AgentBinary::Claude, path).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "claude has no hook for PreToolUse at /h/settings.json; run `amplihack install --agent claude`"
-        );
+        for theirs in [
+            "their-hook pre-tool-use",
+            "echo amplihack-hooks pre-tool-use",
+            "/b/amplihack-hooks stop",
+            "/b/amplihack-hooks pre-tool-use | true",
+        ] {
+            settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = theirs.into();
+            let error = verify(&settings, AgentBinary::Claude, path).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "claude has no hook for PreToolUse at /h/settings.json; run `amplihack install --agent claude`",
+                "{theirs}"
+            );
+        }
         assert!(verify(&Value::Null, AgentBinary::Codex, path).is_err());
     }
 

@@ -5,7 +5,6 @@
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
 use amplihack_utils::fs::{read_limited, repository_root};
 use jsonc_parser::{JsonValue, ParseOptions};
 
@@ -15,7 +14,8 @@ pub const KEY: &str = "disableAllHooks";
 /// Bytes of a settings file.
 const LIMIT: u64 = 1 << 20;
 
-/// Files of a directory that Copilot takes the setting from, trusted or not.
+/// Files of a directory that Copilot takes the setting from, trusted or not. The same word in its own home was shown to switch
+/// nothing off.
 const IN_DIRECTORY: &[&str] = &[
     ".claude/settings.json",
     ".claude/settings.local.json",
@@ -23,11 +23,8 @@ const IN_DIRECTORY: &[&str] = &[
     ".github/copilot/settings.local.json",
 ];
 
-/// Files of Copilot's home.
-const IN_HOME: &[&str] = &["settings.json", "config.json"];
-
 /// The file by which `host`, started in `cwd`, would leave out the hooks of a launch.
-pub fn switched_off(host: AgentBinary, cwd: &Path, env: &Env) -> Option<PathBuf> {
+pub fn switched_off(host: AgentBinary, cwd: &Path) -> Option<PathBuf> {
     if host != AgentBinary::Copilot {
         return None;
     }
@@ -36,10 +33,9 @@ pub fn switched_off(host: AgentBinary, cwd: &Path, env: &Env) -> Option<PathBuf>
         // Beyond the repository's root nothing is its own; without a repository only the directory itself counts.
         *directory == cwd || root.as_ref().is_some_and(|root| directory.starts_with(root))
     });
-    let near = directories.flat_map(|directory| IN_DIRECTORY.iter().map(|file| directory.join(file)));
-    let home = env.path("COPILOT_HOME").or_else(|| env.home().map(|home| home.join(".copilot")));
-    let own = home.into_iter().flat_map(|home| IN_HOME.iter().map(move |file| home.join(file)));
-    near.chain(own).find(|file| says_so(file))
+    directories
+        .flat_map(|directory| IN_DIRECTORY.iter().map(|file| directory.join(file)))
+        .find(|file| says_so(file))
 }
 
 fn says_so(file: &Path) -> bool {
@@ -58,10 +54,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_anywhere_between_the_directory_and_the_root_counts_and_the_users_own() {
+    fn a_file_anywhere_between_the_directory_and_the_root_counts() {
         let dir = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(dir.path()).unwrap();
-        let env = Env::empty().with("HOME", base.join("home"));
         let (root, cwd) = (base.join("r"), base.join("r/a/b"));
         fs::create_dir_all(root.join(".git")).unwrap();
         fs::create_dir_all(&cwd).unwrap();
@@ -70,15 +65,15 @@ mod tests {
             ("r/a/.github/copilot/settings.json", true),
             ("r/.claude/settings.local.json", true),
             (".claude/settings.json", false),
-            ("home/.copilot/config.json", true),
-            ("home/.claude/settings.json", false),
+            ("home/.copilot/settings.json", false),
+            ("home/.copilot/config.json", false),
         ] {
             let file = base.join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, "{ // why\n \"disableAllHooks\": true,\n}").unwrap();
-            let found = switched_off(AgentBinary::Copilot, &cwd, &env);
+            let found = switched_off(AgentBinary::Copilot, &cwd);
             assert_eq!(found, counts.then(|| file.clone()), "{}", file.display());
-            assert_eq!(switched_off(AgentBinary::Claude, &cwd, &env), None);
+            assert_eq!(switched_off(AgentBinary::Claude, &cwd), None);
             fs::remove_file(&file).unwrap();
         }
     }

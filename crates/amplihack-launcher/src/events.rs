@@ -1,19 +1,24 @@
 //! Starting an agent as a stream of events.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use amplihack_agent::decode::{PlainText, decoder};
-use amplihack_agent::event::Totals;
-use amplihack_agent::{End, Envelope};
+use amplihack_agent::decode::{PlainText, decoder, usage_file};
+use amplihack_agent::event::{Totals, Usage};
+use amplihack_agent::{AgentBinary, End, Envelope};
 use amplihack_hooks::injection::Written;
 use amplihack_session::journal::RunRecord;
 use amplihack_session::{EventRun, Finished, Journal, Reading, RunError};
+use amplihack_utils::fs::read_regular;
 use amplihack_utils::launcher_context::SessionId;
 
 use crate::error::LaunchError;
 use crate::notice::Notice;
 use crate::plan::Plan;
 use crate::start::{Hosting, Prepared, SessionMark, Streams, aftermath, prepare};
+
+/// The largest file of usage that is read.
+const MAX_USAGE_FILE: u64 = 1024 * 1024;
 
 /// A running agent whose events are read.
 pub struct LaunchedEvents {
@@ -54,7 +59,7 @@ pub async fn start_events(
     wanted: Wanted,
 ) -> Result<(LaunchedEvents, Vec<Notice>), LaunchError> {
     let agent = plan.installed.agent;
-    let streamed = plan.streamed;
+    let (streamed, usage) = (plan.streamed, plan.usage_file.clone());
     let record = RunRecord::of_this_process(agent, &plan.cwd);
     let home = plan.env.amplihack_home();
     let Prepared { spec, guard, session, mut notices } = prepare(plan, hosting, streams)?;
@@ -72,6 +77,7 @@ pub async fn start_events(
         if let Some(guard) = judging {
             deny(end, &guard.denials());
         }
+        usage.and_then(|file| used(agent, &file))
     });
     let reading = Reading { decoder, journal, raw: wanted.raw, judge };
     let run = EventRun::start(spec, reading).await?;
@@ -102,6 +108,15 @@ impl LaunchedEvents {
         drop((guard, session));
         Ok(EventsEnded { finished, denials, notices })
     }
+}
+
+/// What `agent` wrote to `file` about what it used. The file is ours, and goes.
+fn used(agent: AgentBinary, file: &Path) -> Option<Usage> {
+    let bytes = read_regular(file, MAX_USAGE_FILE).ok()?;
+    if let Err(error) = std::fs::remove_file(file) {
+        tracing::debug!(%error, "a run's file of its usage stays behind");
+    }
+    usage_file(agent, &bytes)
 }
 
 /// A success with a denied call is none.

@@ -78,7 +78,7 @@ pub(crate) fn decide(
         }
         Err(error) => return Err(error.into()),
     };
-    if let Some(file) = switched_off(agent, asked.cwd, env) {
+    if let Some(file) = switched_off(agent, asked.cwd) {
         return Err(HookError::SwitchedOff { binary: agent, file }.into());
     }
     let row =

@@ -12,6 +12,7 @@ use amplihack_agent::{
 };
 use amplihack_hooks::injection::Injection;
 use amplihack_hooks::registration::Program;
+use amplihack_session::journal;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::{SessionId, new_session_id};
@@ -83,6 +84,7 @@ pub struct Plan {
     pub grace: Duration,
     /// Whether the agent reports as a stream of JSON lines.
     pub streamed: bool,
+    pub(crate) usage_file: Option<PathBuf>,
     pub(crate) guard: Option<Injection>,
     pub(crate) stdin_payload: Option<Vec<u8>>,
     pub(crate) handle: DeliveryHandle,
@@ -156,8 +158,9 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         Some(installed) => installed,
         None => discover(agent, env, config, versions)?,
     };
-    let streamed = streams(&installed, mode, &mut task);
     let session = new_session_id().map_err(LaunchError::SessionId)?;
+    let directory = env.amplihack_home().map(|home| journal::directory(&home, &session));
+    let (streamed, usage_file) = streams(&installed, mode, &mut task, directory.as_deref());
     let mut notices = Vec::new();
     // The agent's own commands start no session that calls tools.
     let guard = match task {
@@ -207,6 +210,7 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         notices,
         grace: config.stop_grace(),
         streamed,
+        usage_file,
         guard: guard.injection,
         stdin_payload,
         handle,
@@ -214,11 +218,20 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
     })
 }
 
-/// Whether the agent reports as a stream. One that cannot is not asked to: what it prints is read as text.
-fn streams(installed: &Installed, mode: RunMode, task: &mut Task) -> bool {
-    let Task::Prompt { options, .. } = task else { return false };
+/// Whether the agent reports as a stream, and the file in the session's `directory` to which it writes what it used, if
+/// that is not in the stream. One that cannot is not asked to: what it prints is read as text.
+fn streams(
+    installed: &Installed,
+    mode: RunMode,
+    task: &mut Task,
+    directory: Option<&Path>,
+) -> (bool, Option<PathBuf>) {
+    let Task::Prompt { options, .. } = task else { return (false, None) };
     options.stream &= installed.can(Capability::Stream, mode).is_ok();
-    options.stream
+    if options.stream && options.usage_file.is_none() && installed.can(Capability::UsageFile, mode).is_ok() {
+        options.usage_file = directory.map(|directory| directory.join("usage.json"));
+    }
+    (options.stream, options.usage_file.clone())
 }
 
 /// The run that `task` describes and how its prompt should travel; `Err` holds arguments that only pass through.

@@ -42,6 +42,8 @@ pub enum Event<'a> {
     Fetch {
         /// The URL.
         url: &'a str,
+        /// The directory, from the payload.
+        cwd: &'a Path,
     },
     /// Read text that somebody else may have written.
     Content {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use amplihack_policy::rules::ExampleWorld;
 use amplihack_policy::shell::commands;
 use amplihack_policy::{Decision, Event, Limits, Policy, World};
+use amplihack_utils::sys::worked;
 
 /// A machine that counts what it is asked.
 #[derive(Default)]
@@ -83,6 +84,20 @@ fn the_world_is_asked_only_by_rules_that_need_it() {
         let verdict = Policy::standard().judge(&event, &world, &patient());
         assert_eq!(verdict.decision, Decision::None, "{script}");
         assert!(world.asked.get() <= most, "{script}: asked {} times", world.asked.get());
+    }
+}
+
+#[test]
+fn whatever_keeps_a_reader_busy_is_stopped_in_time() {
+    // Without optimisation everything takes longer, so that the bound is wide; what does not look at the clock passes it by far.
+    let limits = Limits { deadline: Duration::from_millis(50), ..Limits::default() };
+    for (name, script) in hostile::scripts(64 << 10) {
+        let event = Event::Shell { script: script.as_bytes(), cwd: Path::new(ExampleWorld::CWD) };
+        let before = worked();
+        let verdict = Policy::standard().judge(&event, &ExampleWorld::default(), &limits);
+        let took = worked() - before;
+        assert!(took < 3 * limits.deadline, "{name}: {took:?}, {}", verdict.decision);
+        assert_eq!(verdict.decision == Decision::None, verdict.reason.is_empty(), "{name}");
     }
 }
 

@@ -19,7 +19,7 @@ fn output(policy: &Policy, text: &str) -> Verdict {
 }
 
 fn fetch(policy: &Policy, url: &str) -> (Decision, String) {
-    let verdict = judge(policy, &Event::Fetch { url });
+    let verdict = judge(policy, &Event::Fetch { url, cwd: std::path::Path::new(ExampleWorld::CWD) });
     (verdict.decision, verdict.rule.map(|rule| rule.to_string()).unwrap_or_default())
 }
 

@@ -6,11 +6,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use amplihack_agent::event::{End, Envelope, Totals};
+use amplihack_agent::event::{AgentEvent, End, Envelope, Totals};
+use amplihack_agent::ledger::Ledger;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::fs::{Durability, create_private_dir, read_regular, write_atomic};
 use amplihack_utils::launcher_context::SessionId;
-use amplihack_utils::log::{JsonLog, LogError};
+use amplihack_utils::log::{JsonLog, LogError, read_from};
 use amplihack_utils::sys;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -106,7 +107,7 @@ impl Journal {
     pub(crate) fn append(&mut self, events: &[Envelope]) -> Result<(), LogError> {
         self.buffer.clear();
         for event in events {
-            if let amplihack_agent::AgentEvent::Started(started) = &event.event {
+            if let AgentEvent::Started(started) = &event.event {
                 self.record.agent_session.clone_from(&started.session);
                 self.record.model.clone_from(&started.model);
                 self.write_record(Durability::Process)?;
@@ -159,9 +160,32 @@ impl Recorded {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(LogError::Io { path, source }),
         };
-        let record = serde_json::from_slice(&text).map_err(|source| LogError::Value { path, source })?;
+        let mut record: RunRecord =
+            serde_json::from_slice(&text).map_err(|source| LogError::Value { path, source })?;
+        if record.end.is_none() && !record.is_running() {
+            complete(&mut record, &events_path(&directory))?;
+        }
         Ok(Some(Self { id: id.clone(), directory, record }))
     }
+}
+
+/// What the record of a killed reader does not say, out of its events: what was used, and the end if that was seen.
+fn complete(record: &mut RunRecord, events: &Path) -> Result<(), LogError> {
+    let mut ledger = Ledger::default();
+    for line in read_from(events, 0)? {
+        // A line of a newer version is passed over.
+        let Ok(envelope) = serde_json::from_slice::<Envelope>(&line?.1) else { continue };
+        match envelope.event {
+            AgentEvent::Usage(usage) => ledger.observe(&usage),
+            AgentEvent::End(end) => {
+                record.end = Some(end);
+                record.ended_at = Some(envelope.at);
+            }
+            _ => {}
+        }
+    }
+    record.usage = ledger.totals();
+    Ok(())
 }
 
 /// Every run below `home` that has a journal, oldest first, and what could not be read.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use amplihack_agent::decode::Decode;
-use amplihack_agent::event::{End, Envelope, FailKind, Totals};
+use amplihack_agent::event::{End, Envelope, FailKind, Totals, Usage};
 use amplihack_agent::reader::Reader;
 use amplihack_utils::log::LogError;
 use jiff::Timestamp;
@@ -17,8 +17,8 @@ use crate::spec::{Output, RunSpec};
 /// What of standard error is kept for the end of a run, unless the spec says otherwise.
 const STDERR_TAIL: usize = 256 * 1024;
 
-/// Has the last word on how a run ended.
-pub type Judge = Box<dyn FnOnce(&mut End) + Send>;
+/// Has the last word on how a run ended, and brings what it used where the agent tells that elsewhere.
+pub type Judge = Box<dyn FnOnce(&mut End) -> Option<Usage> + Send>;
 
 /// How a run's output becomes events.
 pub struct Reading {
@@ -28,14 +28,14 @@ pub struct Reading {
     pub journal: Option<Journal>,
     /// Whether each line's own bytes go with its first event.
     pub raw: bool,
-    /// Has the last word on how the run ended. Default: changes nothing.
+    /// Comes before the end is told. Default: changes nothing.
     pub judge: Judge,
 }
 
 impl Reading {
     /// Reading with `decoder`, without a journal and without the lines themselves.
     pub fn new(decoder: Box<dyn Decode>) -> Self {
-        Self { decoder, journal: None, raw: false, judge: Box::new(|_| {}) }
+        Self { decoder, journal: None, raw: false, judge: Box::new(|_| None) }
     }
 }
 
@@ -180,8 +180,8 @@ impl Events {
         let own_exit = (outcome.why != Why::Lingered).then_some(outcome.exit);
         let said = self.reader.finish(own_exit, now, &mut self.fresh);
         let mut end = ending(said, outcome);
-        if let Some(judge) = self.judge.take() {
-            judge(&mut end);
+        if let Some(usage) = self.judge.take().and_then(|judge| judge(&mut end)) {
+            self.reader.used(usage, now, &mut self.fresh);
         }
         self.reader.end(end.clone(), now, &mut self.fresh);
         self.end = Some(end);

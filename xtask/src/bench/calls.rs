@@ -15,7 +15,7 @@ pub(crate) fn of_a_launch(stage: &Stage) -> Result<String, Failure> {
     let log = stage.file("strace");
     let (log_name, amplihack) = (log.to_string_lossy(), stage.amplihack().to_string_lossy());
     let job = Job::new(strace, &["-f", "-q", "-o", &log_name, &amplihack, "claude", "-p", "--prompt", "hi"]);
-    shell::run(job.command(stage).stderr(Stdio::inherit()))?;
+    shell::run(job.command(stage)?.stderr(Stdio::inherit()))?;
     let text =
         fs::read_to_string(&log).map_err(|error| format!("failed to read {}: {error}", log.display()))?;
     let counts = count(&text, &stage.agent().to_string_lossy())

@@ -16,19 +16,31 @@ pub(crate) const WARM_UP: usize = 10;
 pub(crate) struct Job {
     program: PathBuf,
     args: Vec<OsString>,
+    /// What it reads; nothing without it.
+    stdin: Option<PathBuf>,
 }
 
 impl Job {
     pub(crate) fn new(program: impl AsRef<Path>, args: &[&str]) -> Self {
         let args = args.iter().map(OsString::from).collect();
-        Self { program: program.as_ref().to_owned(), args }
+        Self { program: program.as_ref().to_owned(), args, stdin: None }
+    }
+
+    /// The same, with a file to read.
+    pub(crate) fn reading(self, file: PathBuf) -> Self {
+        Self { stdin: Some(file), ..self }
     }
 
     /// The command, on `stage`.
-    pub(crate) fn command(&self, stage: &Stage) -> Command {
+    pub(crate) fn command(&self, stage: &Stage) -> Result<Command, Failure> {
+        let open = |file: &PathBuf| {
+            let opened = std::fs::File::open(file);
+            opened.map(Stdio::from).map_err(|error| format!("failed to open {}: {error}", file.display()))
+        };
+        let stdin = self.stdin.as_ref().map_or_else(|| Ok(Stdio::null()), open)?;
         let mut command = stage.command(&self.program);
-        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command
+        command.args(&self.args).stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(command)
     }
 }
 
@@ -68,11 +80,11 @@ pub(crate) fn measure(
         let (first, second);
         // Whoever runs second finds warmer caches, so they take turns at that too.
         if turn % 2 == 0 {
-            first = once(ours.command(stage), until)?;
-            second = once(against.command(stage), until)?;
+            first = once(ours.command(stage)?, until)?;
+            second = once(against.command(stage)?, until)?;
         } else {
-            second = once(against.command(stage), until)?;
-            first = once(ours.command(stage), until)?;
+            second = once(against.command(stage)?, until)?;
+            first = once(ours.command(stage)?, until)?;
         }
         if turn >= WARM_UP {
             pairs.ours.push(first);

@@ -16,15 +16,18 @@ const SCRIPT: &str = r#"{"steps":[{"print":"ready\n"}]}"#;
 pub(crate) struct Stage {
     root: PathBuf,
     amplihack: PathBuf,
+    guard: PathBuf,
 }
 
 impl Stage {
-    /// A new stage for the programs in `bins`.
-    pub(crate) fn new(bins: &Path) -> Result<Self, Failure> {
-        let bins =
-            bins.canonicalize().map_err(|error| format!("failed to find {}: {error}", bins.display()))?;
+    /// A new stage for the programs in `bins`, and the hook binary `guard`.
+    pub(crate) fn new(bins: &Path, guard: &Path) -> Result<Self, Failure> {
+        let real = |path: &Path| {
+            path.canonicalize().map_err(|error| format!("failed to find {}: {error}", path.display()))
+        };
+        let (bins, guard) = (real(bins)?, real(guard)?);
         let root = shell::target().join(format!("bench-{}", std::process::id()));
-        let stage = Self { amplihack: bins.join("amplihack"), root };
+        let stage = Self { amplihack: bins.join("amplihack"), guard, root };
         stage
             .build(&bins.join("fake-agent"))
             .map_err(|error| format!("failed to prepare {}: {error}", stage.root.display()))?;
@@ -39,12 +42,47 @@ impl Stage {
         let line = "A line of a prompt: it's \"quoted\", $HOME and `code`.\n";
         let mut prompt = line.repeat(PROMPT_BYTES / line.len() + 1);
         prompt.truncate(PROMPT_BYTES);
-        fs::write(self.prompt(), prompt)
+        fs::write(self.prompt(), prompt)?;
+        fs::write(self.payload("plain"), self.call("cargo test -p x 2>&1 | tail -20"))?;
+        fs::write(self.payload("substitution"), self.call("X=$(git rev-parse HEAD); echo $X > head"))
+    }
+
+    /// What Claude Code sends before it runs `command`, which must need no escapes.
+    fn call(&self, command: &str) -> String {
+        let work = self.root.join("work");
+        format!(
+            "{{\"session_id\":\"5d0c1f66-3a2b-4f4e-9a51-0b6d7c1e2f30\",\"transcript_path\":\"/x/t.jsonl\",\"cwd\":\"{}\",\
+             \"permission_mode\":\"default\",\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":\
+             {{\"command\":\"{command}\",\"description\":\"Does it\"}},\"tool_use_id\":\"toolu_01\"}}\n",
+            work.display()
+        )
     }
 
     /// The binary under test.
     pub(crate) fn amplihack(&self) -> &Path {
         &self.amplihack
+    }
+
+    /// The hook binary under test.
+    pub(crate) fn guard(&self) -> &Path {
+        &self.guard
+    }
+
+    /// A file with a payload for it.
+    pub(crate) fn payload(&self, name: &str) -> PathBuf {
+        self.root.join(format!("{name}.json"))
+    }
+
+    /// Microseconds that each call took up to its verdict, as the audit has them.
+    pub(crate) fn audited(&self) -> Result<Vec<u64>, Failure> {
+        let logs = self.root.join("home/.claude/logs/xpia");
+        let failed = |error| format!("failed to read the audit in {}: {error}", logs.display());
+        let mut found = Vec::new();
+        for log in fs::read_dir(&logs).map_err(failed)? {
+            let text = fs::read_to_string(log.map_err(failed)?.path()).map_err(failed)?;
+            found.extend(text.lines().filter_map(duration));
+        }
+        Ok(found)
     }
 
     /// The agent: the test kit's fake one, under the name that launches look for.
@@ -76,9 +114,24 @@ impl Stage {
     }
 }
 
+/// The duration in a line of the audit.
+fn duration(line: &str) -> Option<u64> {
+    let (_, rest) = line.rsplit_once("\"duration_us\":")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
 impl Drop for Stage {
     fn drop(&mut self) {
         // It lies in the target directory; what stays is only in the way of nobody.
         let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_line_of_the_audit_says_how_long_it_took() {
+        assert_eq!(super::duration(r#"{"cwd":"/w","duration_us":187,"prev":"00"}"#), Some(187));
+        assert_eq!(super::duration(r#"{"cwd":"/w"}"#), None);
     }
 }

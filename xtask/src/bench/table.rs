@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use super::measure::{Pairs, WARM_UP};
 
-/// Smallest, middle and 95th-percentile value of a list that is not empty.
-fn spread<T: Copy + PartialOrd>(values: &[T]) -> Option<[T; 3]> {
+/// Smallest, middle and 95th-percentile value.
+const USUAL: [usize; 3] = [0, 50, 95];
+
+/// The values at these hundredths of a list that is not empty.
+fn spread<T: Copy + PartialOrd, const N: usize>(values: &[T], hundredths: [usize; N]) -> Option<[T; N]> {
     let mut sorted = values.to_vec();
     sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-    let at =
-        |hundredths: usize| sorted.get((sorted.len().saturating_sub(1) * hundredths).div_ceil(100)).copied();
-    Some([at(0)?, at(50)?, at(95)?])
+    let last = sorted.len().checked_sub(1)?;
+    Some(hundredths.map(|hundredths| sorted[(last * hundredths.min(100)).div_ceil(100)]))
 }
 
 /// One line an entry: its name, its goal, its times.
@@ -25,8 +27,12 @@ pub(crate) fn table(rows: &[(String, &str, Pairs)]) -> String {
         let both = || pairs.ours.iter().zip(&pairs.against).map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64()));
         let differences: Vec<f64> = both().map(|(ours, against)| ours - against).collect();
         let ratios: Vec<f64> = both().map(|(ours, against)| ours / against).collect();
-        let (Some(ours), Some(against)) = (spread(&pairs.ours), spread(&pairs.against)) else { continue };
-        let (Some([_, difference, _]), Some([_, ratio, _])) = (spread(&differences), spread(&ratios)) else {
+        let (Some(ours), Some(against)) = (spread(&pairs.ours, USUAL), spread(&pairs.against, USUAL)) else {
+            continue;
+        };
+        let (Some([_, difference, _]), Some([_, ratio, _])) =
+            (spread(&differences, USUAL), spread(&ratios, USUAL))
+        else {
             continue;
         };
         let cell = |times: [Duration; 3]| times.map(|time| shown(time.as_secs_f64())).join(" / ");
@@ -42,6 +48,19 @@ pub(crate) fn table(rows: &[(String, &str, Pairs)]) -> String {
     text
 }
 
+/// One line for each thing that is measured by itself.
+pub(crate) fn alone(rows: &[(&str, &str, Vec<Duration>)]) -> String {
+    let mut text =
+        String::from("| what | min / median / p95 | p99 | slowest | goal |\n|---|---|---|---|---|\n");
+    for (name, goal, times) in rows {
+        let Some(parts) = spread(times, [0, 50, 95, 99, 100]) else { continue };
+        let [least, middle, high, higher, most] = parts.map(|time| shown(time.as_secs_f64()));
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "| {name} | {least} / {middle} / {high} | {higher} | {most} | {goal} |");
+    }
+    text
+}
+
 fn shown(seconds: f64) -> String {
     if seconds.abs() < 1e-4 {
         format!("{:.1} µs", seconds * 1e6)
@@ -51,16 +70,19 @@ fn shown(seconds: f64) -> String {
 }
 
 /// The whole page.
-pub(crate) fn page(table: &str, calls: &str, runs: usize) -> String {
+pub(crate) fn page(table: &str, alone: &str, calls: &str, runs: usize) -> String {
     format!(
         "# Benchmarks\n\n\
-         Written by `cargo xtask bench`, which builds in release mode, measures and replaces this page; `--runs N` sets the number of\n\
-         pairs, `--bins DIR` measures programs that are built already and writes nothing.\n\n\
-         Both sides of a line run in turns, {runs} pairs after {WARM_UP} that are not counted, with the same environment and directory, stdin and\n\
-         stdout `/dev/null`. Difference and ratio are taken pair by pair, so that a busy moment meets both sides. The floor tells how quiet the\n\
+         Written by `cargo xtask bench`, which builds in release mode (the hook binary as `cargo xtask build` does), measures and\n\
+         replaces this page; `--runs N` sets the number of pairs, `--bins DIR` measures programs that are built already and writes nothing.\n\n\
+         Both sides of a line run in turns, {runs} pairs after {WARM_UP} that are not counted, with the same environment and directory, stdout\n\
+         `/dev/null`, and stdin `/dev/null` or, for the guard and what it is measured by, a file with Claude Code's payload. Difference and ratio are taken pair by pair, so that a busy moment meets both sides. The floor tells how quiet the\n\
          machine was: where its p95 is far above its median, other work ran, and differences are too large. The agent is the test kit's\n\
          `fake-agent`: it reads its stdin to the end, says one word and ends. Its version is in the cache, as in every launch but the first.\n\n\
-         Machine: {}.\n\n{table}\n{calls}",
+         Machine: {}.\n\n{table}\n\
+         Measured by themselves. The guard's part is what its audit says of the runs above: one process a call, from its first line to its\n\
+         verdict. The others are made in one process by an example of `amplihack-policy`; the hostile scripts are those of its tests, each once,\n\
+         the best of three.\n\n{alone}\n{calls}",
         machine(),
     )
 }
@@ -79,15 +101,15 @@ fn machine() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pairs, spread, table};
+    use super::{Pairs, USUAL, spread, table};
     use std::time::Duration;
 
     #[test]
     fn spread_is_smallest_middle_and_95th() {
         let values: Vec<u32> = (0..=100).rev().collect();
-        assert_eq!(spread(&values), Some([0, 50, 95]));
-        assert_eq!(spread(&[7]), Some([7, 7, 7]));
-        assert_eq!(spread::<u32>(&[]), None);
+        assert_eq!(spread(&values, USUAL), Some([0, 50, 95]));
+        assert_eq!(spread(&[7], [0, 100]), Some([7, 7]));
+        assert_eq!(spread::<u32, 3>(&[], USUAL), None);
     }
 
     #[test]
@@ -100,6 +122,14 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("| 20.00 ms | 2.00 | ≤ 9 ms |"), "{text}");
+    }
+
+    #[test]
+    fn what_is_measured_by_itself_has_its_slowest_time_too() {
+        let times = (1..=1000).map(Duration::from_micros).collect();
+        let text = super::alone(&[("x", "≤ 1 ms", times)]);
+        let row = "| x | 1.0 µs / 0.50 ms / 0.95 ms | 0.99 ms | 1.00 ms | ≤ 1 ms |";
+        assert!(text.contains(row), "{text}");
     }
 
     #[test]

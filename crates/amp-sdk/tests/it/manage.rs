@@ -8,11 +8,11 @@ use amp_sdk::permissions::{Add, Test};
 use amp_sdk::testing::{Fake, FakeAmp, Reply};
 use amp_sdk::threads::{Handoff, List, Replay, Search, Share, Support};
 use amp_sdk::tools::{Use, View};
-use amp_sdk::{Action, Amp, Authority, Error, McpHttpServer, McpStdioServer, Options, Surface};
+use amp_sdk::{Action, Amp, Authority, Error, McpHttpServer, McpStdioServer, Options, Ssh, Surface};
 use amp_sdk::{mcp, permissions, review, skills, tasks, threads, tools, usage};
 use serde_json::{Value, json};
 
-use crate::permissions::rows;
+use crate::permissions::{program, rows};
 
 /// What a call comes to: its answer is of no interest here.
 type Done = Result<(), Error>;
@@ -369,4 +369,22 @@ fn options_of_the_cli_come_before_the_command() {
         fake.calls()[0].args.join(" "),
         "--settings-file /s.json --log-level debug mcp add fs --workspace -- npx -y pkg"
     );
+}
+
+#[test]
+fn commands_reach_another_machine_and_their_words_arrive_unchanged() {
+    let fake = fake(CURRENT);
+    let dir = tempfile::tempdir().unwrap();
+    let there = fake.path().parent().unwrap().display();
+    let body = format!("for word; do last=$word; done; PATH={there}:/usr/bin:/bin exec sh -c \"$last\"");
+    let ssh = Ssh { ssh_path: Some(program(dir.path(), "ssh", &body).into()), ..Ssh::new("build") };
+    let mut amp = fake.amp();
+    amp.options.cli_path = None;
+    amp.options.execution_surface = Surface::Ssh(ssh);
+    amp.options.env.insert("AMP_API_KEY".into(), "k ey".into());
+    amp.stdin = Some(b"input\n".to_vec());
+    threads::blocking::rename(&amp, "T-1", "it's $HOME; \"x\"").unwrap();
+    let call = &fake.calls()[0];
+    assert_eq!(call.args, ["threads", "rename", "T-1", "it's $HOME; \"x\""]);
+    assert_eq!((call.stdin.as_str(), call.env["AMP_API_KEY"].as_str()), ("input\n", "k ey"));
 }

@@ -73,7 +73,7 @@ fn everything_else_that_was_asked_of_the_real_cli_agrees() {
 }
 
 /// A program that delegates are tested with.
-fn program(dir: &std::path::Path, name: &str, body: &str) -> String {
+pub(crate) fn program(dir: &std::path::Path, name: &str, body: &str) -> String {
     let path = dir.join(name);
     // From another process: see `testing::install`.
     let made = std::process::Command::new("/bin/sh")

@@ -39,6 +39,7 @@ pub(crate) static PROFILE: Profile = Profile {
             HELP,
         ),
         Row::new(Capability::McpConfig, BOTH, ArgShape::FlagEq("--mcp-config"), HELP),
+        Row::new(Capability::Stream, HEADLESS, ArgShape::Words(Slot::Option, &["--stream-json"]), HELP),
     ],
     grammar: Grammar {
         subcommands: &[

@@ -1,5 +1,9 @@
 //! Claude Code.
 
+pub(crate) mod decode;
+mod result;
+mod wire;
+
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
 
@@ -16,6 +20,7 @@ const OPTIONS: Evidence = Evidence::Probe(PROVED, "claude_understands_every_opti
 const LEVELS: Evidence = Evidence::Probe(PROVED, "claude_keeps_its_permission_levels");
 const HOOKS: Evidence = Evidence::Probe(PROVED, "claude_is_held_by_the_guard");
 const TERMINAL: Evidence = Evidence::Probe(PROVED, "claude_takes_a_prompt_in_a_terminal");
+const STREAM: Evidence = Evidence::Probe(PROVED, "claude_streams_what_it_does");
 
 /// Beyond this the CLI itself refuses: "Prompt is too long".
 const STDIN_LIMIT: Limit = Limit::Bytes(9_900_000);
@@ -74,6 +79,12 @@ pub(crate) static PROFILE: Profile = Profile {
             LEVELS,
         )
         .note("refused as root unless IS_SANDBOX=1 is set"),
+        Row::new(
+            Capability::Stream,
+            HEADLESS,
+            ArgShape::Words(Slot::Option, &["--output-format", "stream-json", "--verbose"]),
+            STREAM,
+        ),
     ],
     grammar: Grammar {
         subcommands: &[

@@ -1,5 +1,8 @@
 //! OpenAI Codex CLI.
 
+pub(crate) mod decode;
+mod wire;
+
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
 
@@ -16,6 +19,7 @@ const OPTIONS: Evidence = Evidence::Probe(PROVED, "codex_understands_every_optio
 const LEVELS: Evidence = Evidence::Probe(PROVED, "codex_keeps_its_permission_levels");
 const HOOKS: Evidence = Evidence::Probe(PROVED, "codex_is_held_by_the_guard");
 const TERMINAL: Evidence = Evidence::Probe(PROVED, "codex_takes_a_prompt_in_a_terminal");
+const STREAM: Evidence = Evidence::Probe(PROVED, "codex_streams_what_it_does");
 const HELP: Evidence = Evidence::Documented("codex --help, 0.171.0");
 
 /// "Input exceeds the maximum length of 1048576 characters".
@@ -88,6 +92,8 @@ pub(crate) static PROFILE: Profile = Profile {
             ArgShape::Words(Slot::Option, &["--dangerously-bypass-approvals-and-sandbox"]),
             LEVELS,
         ),
+        Row::new(Capability::Stream, HEADLESS, ArgShape::Words(Slot::Option, &["--json"]), STREAM)
+            .note("an interrupted run says nothing of its end; after a resume its tokens are those of all of the session"),
     ],
     grammar: Grammar {
         subcommands: &[

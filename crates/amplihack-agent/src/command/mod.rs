@@ -59,8 +59,10 @@ pub struct Options {
     pub append_system_prompt: Option<String>,
     /// The permission level; `None` leaves the agent's own default.
     pub permissions: Option<Permissions>,
-    /// Report as a stream of JSON lines.
+    /// Print what the agent does as JSON lines, for its [decoder](crate::decode::decoder).
     pub stream: bool,
+    /// The file to which the agent writes what it used, for [`usage_file`](crate::decode::usage_file).
+    pub usage_file: Option<PathBuf>,
 }
 
 /// One agent run, described; [`AgentCommand::deliver`] makes the command of it.
@@ -302,6 +304,9 @@ impl AgentCommand<'_> {
         }
         if options.stream {
             self.option(&mut slots, Capability::Stream, None)?;
+        }
+        if let Some(file) = &options.usage_file {
+            self.option(&mut slots, Capability::UsageFile, Some(file.clone().into()))?;
         }
         let mut line = self.before_verb.to_vec();
         line.extend(slots.front);

@@ -48,7 +48,7 @@ fn prompts() {
 
 #[test]
 fn options() {
-    let options: [(&str, Options); 9] = [
+    let options: [(&str, Options); 11] = [
         ("model", Options { model: Some("m".into()), ..Options::default() }),
         ("resume", Options { resume: Some("ID".into()), ..Options::default() }),
         ("continue", Options { continue_latest: true, ..Options::default() }),
@@ -61,6 +61,8 @@ fn options() {
         ("ask", Options { permissions: Some(Permissions::Ask), ..Options::default() }),
         ("edit", Options { permissions: Some(Permissions::Edit), ..Options::default() }),
         ("full", Options { permissions: Some(Permissions::Full), ..Options::default() }),
+        ("stream", Options { stream: true, ..Options::default() }),
+        ("usage-file", Options { usage_file: Some("/u.json".into()), ..Options::default() }),
     ];
     let mut report = String::new();
     for (agent, mode) in every() {

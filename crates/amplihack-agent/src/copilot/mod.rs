@@ -1,5 +1,8 @@
 //! GitHub Copilot CLI.
 
+pub(crate) mod decode;
+mod wire;
+
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
 
@@ -16,6 +19,7 @@ const OPTIONS: Evidence = Evidence::Probe(PROVED, "copilot_understands_every_opt
 const LEVELS: Evidence = Evidence::Probe(PROVED, "copilot_keeps_its_permission_levels");
 const HOOKS: Evidence = Evidence::Probe(PROVED, "copilot_is_held_by_the_guard");
 const TERMINAL: Evidence = Evidence::Probe(PROVED, "copilot_takes_a_prompt_in_a_terminal");
+const STREAM: Evidence = Evidence::Probe(PROVED, "copilot_streams_what_it_does");
 
 const TRIMS: &str = "Copilot trims blanks at the end, puts the date before the prompt, and refuses prompts beyond its model's budget";
 
@@ -63,6 +67,15 @@ pub(crate) static PROFILE: Profile = Profile {
             ArgShape::Words(Slot::Option, &["--allow-all"]),
             LEVELS,
         ),
+        Row::new(
+            Capability::Stream,
+            HEADLESS,
+            ArgShape::Words(Slot::Option, &["--output-format", "json"]),
+            STREAM,
+        )
+        .note("without tokens"),
+        Row::new(Capability::UsageFile, HEADLESS, ArgShape::FlagEq("--usage-output-file"), STREAM)
+            .note("after a resume its tokens are those of all of the session"),
     ],
     grammar: Grammar {
         subcommands: &[

@@ -1,12 +1,19 @@
 //! From an agent's output to events: bytes in, events out, no input or output of its own.
 
+pub(crate) mod fail;
+pub(crate) mod lines;
+pub(crate) mod output;
 mod text;
+pub(crate) mod wire;
 
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::sys::Exit;
 
 use crate::amp::AmpStream;
-use crate::event::{AgentEvent, End};
+use crate::claude::decode::ClaudeStream;
+use crate::codex::decode::CodexStream;
+use crate::copilot::decode::CopilotStream;
+use crate::event::{AgentEvent, End, Usage};
 
 pub use text::PlainText;
 
@@ -35,7 +42,19 @@ pub trait Decode: Send {
 /// The decoder of `agent`'s stream of JSON lines; for an agent without one, of plain text.
 pub fn decoder(agent: AgentBinary) -> Box<dyn Decode> {
     match agent {
+        AgentBinary::Claude => Box::new(ClaudeStream::default()),
+        AgentBinary::Codex => Box::new(CodexStream::default()),
+        AgentBinary::Copilot => Box::new(CopilotStream::default()),
         AgentBinary::Amp => Box::new(AmpStream::new()),
-        _ => Box::new(PlainText::new(agent)),
+        other => Box::new(PlainText::new(other)),
+    }
+}
+
+/// The total in the file that `agent` writes where [`Capability::UsageFile`](crate::Capability::UsageFile) asks for one:
+/// Copilot counts its tokens nowhere else.
+pub fn usage_file(agent: AgentBinary, file: &[u8]) -> Option<Usage> {
+    match agent {
+        AgentBinary::Copilot => crate::copilot::decode::usage_file(file),
+        _ => None,
     }
 }

@@ -62,6 +62,9 @@ pub struct Summary {
     /// The last thing that the agent said: its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The agent's own name of the session, to resume it by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// How many turns the agent counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,

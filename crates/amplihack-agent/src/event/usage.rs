@@ -19,7 +19,19 @@ pub struct Usage {
     pub amounts: Totals,
 }
 
-/// Amounts that add up. Tokens are counted as each agent counts them.
+/// Amounts that add up, the same for every agent: a token is counted in one field only.
+///
+/// | field | Claude Code, Amp | Codex | Copilot |
+/// |---|---|---|---|
+/// | `input_tokens` | `input_tokens` | `input_tokens` less the two below | `inputTokens` less the two below |
+/// | `cache_read_tokens` | `cache_read_input_tokens` | `cached_input_tokens` | `cacheReadTokens` |
+/// | `cache_write_tokens` | `cache_creation_input_tokens` | `cache_write_input_tokens` | `cacheWriteTokens` |
+/// | `output_tokens` | `output_tokens` | `output_tokens` | `outputTokens` |
+/// | `cost_usd` | `total_cost_usd` | - | - |
+/// | `premium_requests` | - | - | `premiumRequests` |
+///
+/// Codex and Copilot state the totals of the *session*: after a resume they hold what earlier runs used too. Claude Code states
+/// what its process used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     /// Tokens read by the model that were not in its cache.

@@ -98,5 +98,6 @@ fn options(args: LaunchArgs) -> Result<Options, Failure> {
             .transpose()?,
         permissions: args.permissions.map(Into::into),
         stream: args.output != OutputFormat::Text,
+        ..Options::default()
     })
 }

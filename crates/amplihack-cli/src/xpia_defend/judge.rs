@@ -49,8 +49,8 @@ pub(crate) fn content(args: &ContentArgs, env: &Env) -> Result<Answer, String> {
 
 pub(crate) fn webfetch(args: &WebfetchArgs, env: &Env) -> Result<Answer, String> {
     let mut answer = begun("webfetch", &args.common);
-    let (policy, _) = policy(env)?;
-    let event = Event::Fetch { url: &args.url };
+    let (policy, cwd) = policy(env)?;
+    let event = Event::Fetch { url: &args.url, cwd: &cwd };
     say(&policy.judge(&event, &Machine::new(env), &Limits::default()), &mut answer);
     if args.url.chars().count() > LONG_URL {
         answer.threats.push(long("address", LONG_URL));

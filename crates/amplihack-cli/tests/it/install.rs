@@ -133,6 +133,7 @@ fn doctor_says_what_is_broken_about_a_registration() {
     sandbox.write("home/.codex/config.toml", config);
     let path = sandbox.home().join(".claude/settings.json");
     let settings = std::fs::read_to_string(&path).unwrap();
+    let bin = crate::world::amplihack().canonicalize().unwrap();
     for (name, text) in [
         ("off", settings.replace("\"model\": \"x\"", "\"disableAllHooks\": true")),
         ("incomplete", settings.replace("pre-tool-use", "post-tool-use")),
@@ -143,15 +144,18 @@ fn doctor_says_what_is_broken_about_a_registration() {
                 .replace("/amplihack hook", "/gone/amplihack hook")
                 .replace("/amplihack-hooks ", "/gone/amplihack-hooks "),
         ),
-        (
-            "open",
-            settings.replace("pre-tool-use --host claude", "pre-tool-use --host claude >/dev/null; true"),
-        ),
+        ("open", {
+            // A program of our name that answers nothing.
+            let open = sandbox.write("open/amplihack-hooks", "#!/bin/sh\nexit 0\n");
+            std::fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            let ours = bin.display().to_string();
+            let open = format!("{} ", open.display());
+            settings.replace(&format!("{ours}-hooks "), &open).replace(&format!("{ours} hook "), &open)
+        }),
     ] {
         std::fs::write(&path, text).unwrap();
         story.extend([name, "\n", &broken(&sandbox), "\n\n"]);
     }
-    let bin = crate::world::amplihack().canonicalize().unwrap();
     let story = story.replace(&*bin.parent().unwrap().to_string_lossy(), "[BIN]");
     insta::assert_snapshot!(story.replace("/gone/amplihack-hooks", "/gone/amplihack"));
     std::fs::write(&path, settings).unwrap();

@@ -21,7 +21,7 @@ fn home(sandbox: &Sandbox) -> std::path::PathBuf {
 }
 
 fn goes_through(sandbox: &Sandbox) -> bool {
-    once::take(&home(sandbox), SCRIPT, Path::new("/w"), SystemTime::now())
+    once::take(&home(sandbox), SCRIPT, Path::new("/w"), None, SystemTime::now())
 }
 
 #[test]

@@ -291,6 +291,31 @@ fn copilot_stays_held_in_a_hostile_place() {
     hostile(AgentBinary::Copilot);
 }
 
+/// The same word in Copilot's own home switches nothing off: neither what a launch brings nor what is registered there.
+#[test]
+fn copilot_is_held_whatever_its_own_home_says() {
+    for name in ["settings.json", "config.json"] {
+        World::with(AgentBinary::Copilot, Script::default(), |world| {
+            let mut replies = script(world, 0, &FORBIDDEN[1..2]);
+            replies.extend(script(world, 1, &HARMLESS[..1]));
+            replies.push(Reply::Text(HELLO.to_owned()));
+            world.server.script("run", Script::new(replies));
+            put(&world.sandbox.home().join(".copilot"), &[(name, r#"{"disableAllHooks": true}"#)]);
+            let output = launch(world, AgentBinary::Copilot, amplihack(), &[]);
+            assert_eq!(ran(world, 2), [false, true], "{name}: {}", output.stderr_text());
+            assert_eq!(audit(world).len(), 2, "{name}");
+            // Nor does it switch off what is registered in that home.
+            world.run(&["install", "--agent", "copilot"]).assert_code(0);
+            let mut replies = script(world, 2, &FORBIDDEN[1..2]);
+            replies.extend(script(world, 3, &HARMLESS[..1]));
+            replies.push(Reply::Text(HELLO.to_owned()));
+            world.server.script("run", Script::new(replies));
+            launch(world, AgentBinary::Copilot, amplihack(), &["--no-hooks"]);
+            assert_eq!(ran(world, 4), [false, true, false, true], "{name}");
+        });
+    }
+}
+
 /// Copilot has no flag that overrules these files, so it is not started at all.
 #[test]
 fn copilot_is_not_started_where_a_file_switches_all_hooks_off() {

@@ -53,6 +53,8 @@ pub struct Call {
     pub output: Option<String>,
     /// The directory that the agent works in: the payload's, if that is an absolute path, else the caller's.
     pub cwd: PathBuf,
+    /// Where the call itself asks to be run, if that is elsewhere. Whether a host does so is not known, so both places count.
+    pub workdir: Option<PathBuf>,
     /// The host's own session.
     pub session: Option<String>,
     /// The host's id of this tool call.
@@ -79,6 +81,7 @@ impl Call {
             prompt: None,
             output: None,
             cwd: cwd.to_owned(),
+            workdir: None,
             session: None,
             call_id: None,
             stop_active: false,

@@ -117,6 +117,9 @@ fn tool(map: &Map<String, Value>, call: &mut Call) -> Result<(), Bad> {
 }
 
 fn arguments(input: &Map<String, Value>, call: &mut Call) -> Result<(), Bad> {
+    let directory = text(input, &["workdir", "working_directory", "workingDirectory", "cwd"]);
+    call.workdir =
+        directory.map(|directory| call.cwd.join(directory)).filter(|directory| *directory != call.cwd);
     match call.kind {
         Kind::Shell => call.command = command(input, &["command", "cmd", "script", "input", "chars"])?,
         // A tool that nobody knows and that takes a command is taken for a shell.
@@ -133,9 +136,46 @@ fn arguments(input: &Map<String, Value>, call: &mut Call) -> Result<(), Bad> {
                 call.prompt = text(input, &["prompt", "message"]).map(str::to_owned);
             }
         }
-        Kind::Mcp | Kind::Other => {}
+        Kind::Mcp => {
+            let mut commands = Vec::new();
+            carried(input, 0, &mut commands);
+            call.command = (!commands.is_empty()).then(|| commands.join("\n"));
+        }
+        Kind::Other => {}
     }
     Ok(())
+}
+
+/// Commands anywhere in what a server's tool is given.
+fn carried(input: &Map<String, Value>, depth: usize, commands: &mut Vec<String>) {
+    const NAMES: [&str; 7] = ["command", "cmd", "script", "shell_command", "bash", "commands", "commandLine"];
+    let words = |value: &Value| {
+        value
+            .as_array()
+            .map(|all| all.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
+    };
+    for (name, value) in input {
+        match value {
+            Value::Object(inner) if depth < 4 => carried(inner, depth + 1, commands),
+            Value::String(text) if NAMES.contains(&name.as_str()) => {
+                // `command` and `args`, as a process is started.
+                let args =
+                    input.get("args").or_else(|| input.get("arguments")).and_then(words).unwrap_or_default();
+                let args: String =
+                    args.iter().flat_map(|arg| [" ".to_owned(), crate::registration::quoted(arg)]).collect();
+                commands.push(format!("{text}{args}"));
+            }
+            Value::Array(all) if NAMES.contains(&name.as_str()) => {
+                let Some(words) = words(value).filter(|words| words.len() == all.len()) else { continue };
+                // Several commands, or one in words.
+                commands.extend(words.iter().filter(|word| word.contains(' ')).cloned());
+                commands.push(
+                    words.iter().map(|word| crate::registration::quoted(word)).collect::<Vec<_>>().join(" "),
+                );
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The command, from a text or a list of words; of several fields all, since only the host knows which it will run.
@@ -160,7 +200,20 @@ fn command(input: &Map<String, Value>, names: &[&str]) -> Result<Option<String>,
 }
 
 fn paths(input: &Map<String, Value>) -> Vec<PathBuf> {
-    const ONE: &[&str] = &["file_path", "filePath", "path", "notebook_path", "new_path", "filename"];
+    const ONE: &[&str] = &[
+        "file_path",
+        "filePath",
+        "path",
+        "notebook_path",
+        "new_path",
+        "filename",
+        "uri_path",
+        "source",
+        "destination",
+        "source_path",
+        "destination_path",
+        "old_path",
+    ];
     let one = ONE.iter().filter_map(|name| input.get(*name)?.as_str());
     let many = ["paths", "files"].iter().filter_map(|name| input.get(*name)?.as_array()).flatten();
     let mut paths: Vec<PathBuf> = one
@@ -169,7 +222,8 @@ fn paths(input: &Map<String, Value>) -> Vec<PathBuf> {
         .map(PathBuf::from)
         .collect();
     for name in ["patch", "input", "command"] {
-        if let Some(text) = input.get(name).and_then(Value::as_str) {
+        let words = input.get(name).and_then(Value::as_array).into_iter().flatten();
+        for text in input.get(name).into_iter().chain(words).filter_map(Value::as_str) {
             paths.extend(patch::paths(text));
         }
     }

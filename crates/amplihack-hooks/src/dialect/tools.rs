@@ -108,6 +108,26 @@ const ELSEWHERE: Table = &[
     ("run_terminal_cmd", Kind::Shell),
     ("run_shell_command", Kind::Shell),
     ("execute_command", Kind::Shell),
+    ("run_command", Kind::Shell),
+    ("run_bash", Kind::Shell),
+    ("shell_exec", Kind::Shell),
+    ("execute_shell", Kind::Shell),
+    ("start_process", Kind::Shell),
+    ("interact_with_process", Kind::Shell),
+    ("edit_block", Kind::Edit),
+    ("append_file", Kind::Write),
+    ("append_to_file", Kind::Write),
+    ("move_file", Kind::Write),
+    ("rename_file", Kind::Write),
+    ("copy_file", Kind::Write),
+    ("delete_file", Kind::Write),
+    ("remove_file", Kind::Write),
+    ("delete_path", Kind::Write),
+    ("create_directory", Kind::Write),
+    ("read_file", Kind::Read),
+    ("read_text_file", Kind::Read),
+    ("read_multiple_files", Kind::Read),
+    ("fetch_url", Kind::Fetch),
     ("create_file", Kind::Write),
     ("write_file", Kind::Write),
     ("edit_file", Kind::Edit),
@@ -125,10 +145,21 @@ pub fn kind(dialect: Dialect, name: &str) -> Kind {
         Dialect::Codex => CODEX,
         Dialect::CopilotAsClaude | Dialect::Copilot => COPILOT,
     };
-    let found = [own, CLAUDE, CODEX, COPILOT, ELSEWHERE]
-        .iter()
-        .find_map(|table| table.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind));
-    found.unwrap_or(if name.starts_with("mcp__") || name.contains('/') { Kind::Mcp } else { Kind::Unknown })
+    let look_up = |name: &str| {
+        [own, CLAUDE, CODEX, COPILOT, ELSEWHERE]
+            .iter()
+            .find_map(|table| table.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind))
+    };
+    // A server's tool does what its own name says, whoever the server is.
+    let served = if name.starts_with("mcp__") || name.starts_with("mcp.") {
+        name.rsplit("__").next().map(|tool| tool.rsplit('.').next().unwrap_or(tool))
+    } else {
+        name.rsplit_once('/').map(|(_, tool)| tool)
+    };
+    match served {
+        Some(tool) => look_up(tool).filter(|kind| *kind != Kind::Agent).unwrap_or(Kind::Mcp),
+        None => look_up(&name).unwrap_or(Kind::Unknown),
+    }
 }
 
 #[cfg(test)]
@@ -149,6 +180,9 @@ mod tests {
     #[test]
     fn servers_tools_are_told_from_names_that_nobody_knows() {
         assert_eq!(kind(Dialect::Claude, "mcp__github__create_issue"), Kind::Mcp);
+        assert_eq!(kind(Dialect::Claude, "mcp__files__write_file"), Kind::Write);
+        assert_eq!(kind(Dialect::Claude, "mcp__a__b__Execute_Command"), Kind::Shell);
+        assert_eq!(kind(Dialect::Copilot, "desktop/start_process"), Kind::Shell);
         assert_eq!(kind(Dialect::Copilot, "github-mcp-server/list"), Kind::Mcp);
         assert_eq!(kind(Dialect::Claude, "Hammer"), Kind::Unknown);
     }

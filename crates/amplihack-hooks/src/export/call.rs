@@ -45,7 +45,7 @@ impl<'a> Call<'a> {
             }
             Event::Read { path, .. } => Some(Self::Read(path)),
             Event::Write { path, .. } => Some(Self::Write(path)),
-            Event::Fetch { url } => Some(Self::Fetch(url, host_of(url).unwrap_or_default())),
+            Event::Fetch { url, .. } => Some(Self::Fetch(url, host_of(url).unwrap_or_default())),
             _ => None,
         }
     }

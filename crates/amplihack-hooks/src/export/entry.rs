@@ -89,7 +89,7 @@ fn judge(policy: &Policy, what: &What, sample: &str) -> Verdict {
         What::Exactly(_) | What::Words(_) | What::Text(_) => Event::Shell { script: sample.as_bytes(), cwd },
         What::Read(_) => Event::Read { path: Path::new(&path), cwd },
         What::Write(_) => Event::Write { path: Path::new(&path), cwd },
-        What::Fetch(_) => Event::Fetch { url: &url },
+        What::Fetch(_) => Event::Fetch { url: &url, cwd },
     };
     policy.judge(&event, &ExampleWorld::default(), &Limits::default())
 }

@@ -61,7 +61,12 @@ impl Guard {
     }
 
     /// A call that was stopped may have been granted once; else it is offered to be.
-    fn with_a_persons_yes(&self, event: &Event<'_>, verdict: Verdict) -> Verdict {
+    fn with_a_persons_yes(
+        &self,
+        event: &Event<'_>,
+        asker: Option<&once::Asker>,
+        verdict: Verdict,
+    ) -> Verdict {
         let (Event::Shell { script, cwd }, Some(home)) = (event, self.machine.env().amplihack_home()) else {
             return verdict;
         };
@@ -69,7 +74,7 @@ impl Guard {
         if verdict.decision < Decision::Ask {
             return verdict;
         }
-        if once::take(&home, script, cwd, now) {
+        if once::take(&home, script, cwd, asker, now) {
             return Verdict {
                 rule: Some(GRANTED),
                 reason: "granted once by a person".to_owned(),
@@ -92,16 +97,23 @@ impl Guard {
 /// The directory that decides which repository's policy holds.
 fn directory<'e>(event: &Event<'e>) -> &'e Path {
     match *event {
-        Event::Shell { cwd, .. } | Event::Write { cwd, .. } | Event::Read { cwd, .. } => cwd,
+        Event::Shell { cwd, .. }
+        | Event::Write { cwd, .. }
+        | Event::Read { cwd, .. }
+        | Event::Fetch { cwd, .. } => cwd,
         _ => Path::new("/"),
     }
 }
 
 impl Judge for Guard {
     fn judge(&self, event: &Event<'_>) -> Verdict {
+        self.judge_for(event, None)
+    }
+
+    fn judge_for(&self, event: &Event<'_>, asker: Option<&once::Asker>) -> Verdict {
         match self.policy(directory(event)) {
             Ok(policy) => {
-                self.with_a_persons_yes(event, policy.judge(event, &self.machine, &Limits::default()))
+                self.with_a_persons_yes(event, asker, policy.judge(event, &self.machine, &Limits::default()))
             }
             // Text that was only read is never held back.
             Err(_) if matches!(event, Event::Content { .. }) => Verdict::none(),
@@ -124,4 +136,63 @@ impl Judge for Guard {
 
 fn no_policy(why: &str) -> String {
     format!("the policy cannot be loaded, so nothing is let through: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_repositorys_rules_on_hosts_reach_its_fetches() {
+        let dir = tempfile::tempdir().unwrap();
+        let repository = dir.path().join("r");
+        std::fs::create_dir_all(repository.join(".git")).unwrap();
+        std::fs::create_dir_all(repository.join(".amplihack")).unwrap();
+        let rule = "[[rule]]\nhosts = ['bad.example']\ndecision = 'deny'\n";
+        std::fs::write(repository.join(".amplihack/policy.toml"), rule).unwrap();
+        let env = Env::empty().with("HOME", dir.path());
+        let input = json!({"tool_name": "WebFetch", "tool_input": {"url": "https://bad.example/x"}});
+        for (cwd, expected) in [(&*repository, Decision::Deny), (dir.path(), Decision::None)] {
+            let payload = serde_json::to_vec(&input).unwrap();
+            let call = crate::dialect::read(&payload, crate::HookEvent::PreToolUse, None, cwd).unwrap();
+            assert_eq!(crate::events::judge(&call, &Guard::new(&env, None)).decision, expected);
+        }
+    }
+
+    #[test]
+    fn servers_tools_are_held_to_what_they_would_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::empty().with("HOME", dir.path());
+        for (tool, input, expected) in [
+            ("mcp__desktop__start_process", json!({"command": "rm -rf /"}), Decision::Deny),
+            ("mcp__ci__trigger", json!({"command": "rm -rf /"}), Decision::Deny),
+            ("mcp__ci__trigger", json!({"cmd": ["rm", "-rf", "/"]}), Decision::Deny),
+            ("mcp__ci__trigger", json!({"command": "rm", "args": ["-rf", "/"]}), Decision::Deny),
+            ("mcp__ci__trigger", json!({"steps": {"shell_command": "rm -rf /"}}), Decision::Deny),
+            ("mcp__ci__trigger", json!({"commands": ["ls -l", "rm -rf /"]}), Decision::Deny),
+            ("exec_command", json!({"cmd": "rm -rf etc", "workdir": "/"}), Decision::Deny),
+            ("exec_command", json!({"cmd": "rm -rf target", "workdir": "sub"}), Decision::None),
+            ("mcp__files__write_file", json!({"path": ".claude/settings.json"}), Decision::Deny),
+            (
+                "mcp__files__move_file",
+                json!({"source": "x", "destination": ".claude/settings.json"}),
+                Decision::Deny,
+            ),
+            ("mcp__web__fetch", json!({"url": "http://169.254.169.254/"}), Decision::Deny),
+            ("files/read_file", json!({"path": "/etc/shadow"}), Decision::Deny),
+            // A command of another language.
+            ("mcp__db__query", json!({"command": "SELECT 'it''s' FROM (a"}), Decision::None),
+            ("mcp__db__query", json!({"command": {"find": "users"}}), Decision::None),
+            ("mcp__files__write_file", json!({"path": "src/x.rs"}), Decision::None),
+            ("mcp__ci__trigger", json!({"command": "cargo test"}), Decision::None),
+        ] {
+            let payload = serde_json::to_vec(&json!({"tool_name": tool, "tool_input": input})).unwrap();
+            let call =
+                crate::dialect::read(&payload, crate::HookEvent::PreToolUse, None, dir.path()).unwrap();
+            let verdict = crate::events::judge(&call, &Guard::new(&env, None));
+            assert_eq!(verdict.decision, expected, "{tool} {input}: {verdict:?}");
+        }
+    }
 }

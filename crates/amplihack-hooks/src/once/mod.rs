@@ -47,6 +47,18 @@ pub struct Pending {
     pub until: SystemTime,
 }
 
+/// One tool call of one session, as its host names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asker(String);
+
+impl Asker {
+    /// The tool call `call_id` of a session; `None` where the host does not name both.
+    pub fn new(session: Option<&str>, call_id: Option<&str>) -> Option<Self> {
+        let named = |name: Option<&str>| name.filter(|name| !name.is_empty()).map(str::to_owned);
+        Some(Self(store::hash(named(call_id)?.as_bytes(), Path::new(&named(session)?))))
+    }
+}
+
 /// Keeps a stopped call in `home`, amplihack's own directory, and returns the id that grants it.
 ///
 /// The same call in the same directory keeps its id. `None` if it cannot be kept: then nothing can be granted, and the call stays
@@ -102,7 +114,9 @@ pub fn grant(home: &Path, id: &str, now: SystemTime) -> Result<Pending, OnceErro
 }
 
 /// Whether a person granted this call; the grant is used up by asking. Of two equal calls at the same time one gets it.
-pub fn take(home: &Path, script: &[u8], cwd: &Path, now: SystemTime) -> bool {
+///
+/// A host may ask more than once about one tool call: `asker`, which is the tool call, gets the same answer while the grant lasts.
+pub fn take(home: &Path, script: &[u8], cwd: &Path, asker: Option<&Asker>, now: SystemTime) -> bool {
     let grants = store::grants(home);
     // The directory is there only while something is granted: the usual answer costs one look.
     if fs::symlink_metadata(&grants).is_err() {
@@ -110,11 +124,20 @@ pub fn take(home: &Path, script: &[u8], cwd: &Path, now: SystemTime) -> bool {
     }
     let hash = store::hash(script, cwd);
     let path = store::grant(home, &hash);
-    let Some(record) = store::read(&path) else { return false };
-    // Whoever removes the file has the grant.
-    let taken = fs::remove_file(&path).is_ok();
-    let _ = fs::remove_dir(&grants);
-    taken && record.hash == hash && !store::is_over(record.at, GRANTED_FOR, now)
+    let holds = |record: &Record| record.hash == hash && !store::is_over(record.at, GRANTED_FOR, now);
+    let Some(asker) = asker else {
+        let Some(record) = store::read(&path) else { return false };
+        // Whoever removes the file has the grant.
+        let taken = fs::remove_file(&path).is_ok();
+        let _ = fs::remove_dir(&grants);
+        return taken && holds(&record);
+    };
+    // Whoever renames the file has the grant, and keeps it under a name of its own.
+    let used = path.with_extension(&asker.0);
+    let _ = fs::rename(&path, &used);
+    let taken = store::read(&used).is_some_and(|record| holds(&record));
+    store::forget_used(&grants, now);
+    taken
 }
 
 /// The variable that shows that this process belongs to an agent's session, where no person can be asked.

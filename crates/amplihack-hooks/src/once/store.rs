@@ -11,7 +11,7 @@ use amplihack_utils::fs::{create_private_dir, read_regular};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{Id, OFFERED_FOR, write_private};
+use super::{GRANTED_FOR, Id, OFFERED_FOR, write_private};
 
 /// A record is below 1 KiB but for its directory.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -68,6 +68,18 @@ pub(super) fn grants(home: &Path) -> PathBuf {
 /// The file of a grant.
 pub(super) fn grant(home: &Path, hash: &str) -> PathBuf {
     grants(home).join(hash)
+}
+
+/// Removes grants that were used and are over, and their directory when it is empty.
+pub(super) fn forget_used(grants: &Path, now: SystemTime) {
+    for item in fs::read_dir(grants).into_iter().flatten().flatten() {
+        let path = item.path();
+        if path.extension().is_some() && read(&path).is_none_or(|record| is_over(record.at, GRANTED_FOR, now))
+        {
+            let _ = fs::remove_file(path);
+        }
+    }
+    let _ = fs::remove_dir(grants);
 }
 
 /// The stopped calls that can still be granted, the oldest first; what is over is removed.

@@ -22,7 +22,7 @@ fn offered(home: &Path, script: &str) -> Id {
 }
 
 fn taken(home: &Path, script: &str) -> bool {
-    take(home, script.as_bytes(), Path::new(CWD), now())
+    take(home, script.as_bytes(), Path::new(CWD), None, now())
 }
 
 #[test]
@@ -38,11 +38,33 @@ fn a_granted_call_goes_through_once_and_only_that_call() {
         ("rm -rf /", Path::new(CWD), now() + GRANTED_FOR)
     );
     assert!(!taken(home, "rm -rf / "), "another command");
-    assert!(!take(home, b"rm -rf /", Path::new("/home/u"), now()), "another directory");
+    assert!(!take(home, b"rm -rf /", Path::new("/home/u"), None, now()), "another directory");
     assert!(taken(home, "rm -rf /"));
     assert!(!taken(home, "rm -rf /"), "used up");
     assert!(!store::grants(home).exists(), "the next call looks once");
     assert!(matches!(grant(home, id.as_str(), now()), Err(OnceError::Unknown { .. })), "granted once");
+}
+
+#[test]
+fn a_host_may_ask_twice_about_one_tool_call() {
+    let home = home();
+    let home = home.path();
+    let asks = |session: &str, id: &str, now| {
+        let asker = Asker::new(Some(session), Some(id)).unwrap();
+        take(home, b"reboot", Path::new(CWD), Some(&asker), now)
+    };
+    let id = offered(home, "reboot");
+    assert!(!asks("s", "call-1", now()), "an offer is no grant");
+    grant(home, id.as_str(), now()).unwrap();
+    assert!(asks("s", "call-1", now()) && asks("s", "call-1", now()));
+    assert!(!asks("s", "call-2", now()), "another call");
+    assert!(!asks("t", "call-1", now()), "another session");
+    assert!(!taken(home, "reboot"), "a call without a name");
+    assert!(!asks("s", "call-1", now() + GRANTED_FOR));
+    assert!(!store::grants(home).exists(), "the next call looks once");
+    for (session, id) in [(None, Some("c")), (Some("s"), None), (Some(""), Some("c"))] {
+        assert_eq!(Asker::new(session, id), None);
+    }
 }
 
 #[test]
@@ -54,16 +76,16 @@ fn time_ends_offers_and_grants() {
     assert!(matches!(grant(home, id.as_str(), now() + OFFERED_FOR), Err(OnceError::Expired { .. })));
     let id = offered(home, "reboot");
     grant(home, id.as_str(), now()).unwrap();
-    assert!(!take(home, b"reboot", cwd, now() + GRANTED_FOR));
+    assert!(!take(home, b"reboot", cwd, None, now() + GRANTED_FOR));
     let id = offered(home, "reboot");
     grant(home, id.as_str(), now()).unwrap();
     assert!(
-        !take(home, b"reboot", cwd, now() - Duration::from_secs(1)),
+        !take(home, b"reboot", cwd, None, now() - Duration::from_secs(1)),
         "a clock that was set back gives nothing"
     );
     let id = offered(home, "reboot");
     grant(home, id.as_str(), now()).unwrap();
-    assert!(take(home, b"reboot", cwd, now() + GRANTED_FOR - Duration::from_secs(1)));
+    assert!(take(home, b"reboot", cwd, None, now() + GRANTED_FOR - Duration::from_secs(1)));
 }
 
 #[test]

@@ -16,10 +16,11 @@ pub struct Registered {
 impl Registered {
     /// Reads a command; `None` if it is not ours.
     ///
-    /// Ours start `amplihack-hooks EVENT` or `amplihack hook EVENT`, from whatever directory. A program of another name that
-    /// only mentions one of them is somebody else's.
+    /// Ours start `amplihack-hooks EVENT` or `amplihack hook EVENT`, from whatever directory, and have nothing behind that but what
+    /// runs when it fails. A program of another name that only mentions one of them is somebody else's, and so is a command of
+    /// which ours is only a part.
     pub fn parse(command: &str) -> Option<Self> {
-        let words = words(command);
+        let words = words(command)?;
         let program = PathBuf::from(words.first()?);
         let event = match program.file_name()?.to_str()? {
             "amplihack-hooks" => words.get(1)?,
@@ -31,23 +32,29 @@ impl Registered {
     }
 }
 
-/// The words of the first simple command, without their quotes. Ends where anything else begins.
-fn words(command: &str) -> Vec<String> {
+/// The words of the first simple command, without their quotes; `None` if something else than a `||` follows it.
+fn words(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = command.chars();
     while let Some(c) = chars.next() {
         match c {
             ' ' | '\t' => words.extend(word.take()),
-            '|' | '&' | ';' | '<' | '>' | '(' | ')' | '\n' | '`' | '$' => break,
+            '|' if chars.next() == Some('|') => break,
+            '|' | '&' | ';' | '<' | '>' | '(' | ')' | '\n' | '`' | '$' => return None,
             '\'' => {
-                let word = word.get_or_insert_default();
-                word.extend(chars.by_ref().take_while(|c| *c != '\''));
+                let (quoted, _) = chars.as_str().split_once('\'')?;
+                word.get_or_insert_default().push_str(quoted);
+                chars = chars.as_str().get(quoted.len() + 1..)?.chars();
             }
             '"' => {
                 let word = word.get_or_insert_default();
-                while let Some(c) = chars.next().filter(|c| *c != '"') {
-                    word.extend(if c == '\\' { chars.next() } else { Some(c) });
+                loop {
+                    match chars.next()? {
+                        '"' => break,
+                        '\\' => word.push(chars.next()?),
+                        c => word.push(c),
+                    }
                 }
             }
             '\\' => word.get_or_insert_default().extend(chars.next()),
@@ -55,7 +62,7 @@ fn words(command: &str) -> Vec<String> {
         }
     }
     words.extend(word);
-    words
+    Some(words)
 }
 
 #[cfg(test)]
@@ -88,6 +95,13 @@ mod tests {
             "/b/amplihack doctor",
             "cd /x && /b/amplihack-hooks stop",
             "'unended",
+            "/b/amplihack-hooks stop 'unended",
+            "/b/amplihack-hooks stop; ./their-own.sh",
+            "/b/amplihack-hooks stop && ./their-own.sh",
+            "/b/amplihack-hooks stop > log",
+            "/b/amplihack-hooks pre-tool-use | true",
+            "/b/amplihack-hooks stop\n./their-own.sh",
+            "/b/amplihack-hooks $(their-own stop)",
         ] {
             assert_eq!(Registered::parse(command), None, "{command}");
         }

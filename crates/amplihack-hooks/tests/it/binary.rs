@@ -60,6 +60,46 @@ fn what_is_wrong_with_the_command_line_or_the_payload_is_a_deny() {
 }
 
 #[test]
+fn streams_that_are_closed_let_nothing_through_and_spoil_no_file() {
+    let home = tempfile::tempdir().unwrap();
+    let forbidden = CALL.replace("\"ls\"", "\"git commit --no-verify\"");
+    let through_shell = |redirection: &str| {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", &format!("exec \"$0\" pre-tool-use {redirection}")])
+            .arg(env!("CARGO_BIN_EXE_amplihack-hooks"))
+            .env_clear()
+            .env("HOME", home.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let _ = child.stdin.take().unwrap().write_all(forbidden.as_bytes());
+        child.wait_with_output().unwrap()
+    };
+    assert_denied(&through_shell("<&-"), "closed stdin");
+    for redirection in [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"] {
+        assert_eq!(through_shell(redirection).status.code(), Some(2), "{redirection}");
+    }
+    // A file that is opened must not get the number of a closed stream, or answers would be written into it.
+    let logs = std::fs::read_dir(home.path().join(".claude/logs/xpia")).unwrap();
+    let text: String = logs.map(|log| std::fs::read_to_string(log.unwrap().path()).unwrap()).collect();
+    assert_eq!(text.lines().count(), 5);
+    for line in text.lines() {
+        assert_eq!(serde_json::from_str::<Value>(line).unwrap()["decision"], "deny", "{line}");
+    }
+}
+
+#[test]
+fn a_host_that_does_not_listen_any_more_sees_the_code() {
+    let mut child = start(&["pre-tool-use"]);
+    drop((child.stdout.take(), child.stderr.take()));
+    let forbidden = CALL.replace("\"ls\"", "\"git commit --no-verify\"");
+    child.stdin.take().unwrap().write_all(forbidden.as_bytes()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+}
+
+#[test]
 fn ten_megabytes_are_answered_in_time() {
     let begin = Instant::now();
     let filler = "x".repeat(10_000_000);

@@ -160,7 +160,8 @@ fn files_and_addresses_are_judged_too() {
             true,
         ),
         (json!({"tool_name": "WebFetch", "tool_input": {"url": "http://169.254.169.254/"}}), true),
-        (json!({"tool_name": "mcp__x__y", "tool_input": {"command": "rm -rf /"}}), false),
+        (json!({"tool_name": "mcp__x__y", "tool_input": {"command": "rm -rf /"}}), true),
+        (json!({"tool_name": "mcp__x__y", "tool_input": {"text": "rm -rf /"}}), false),
     ];
     for (payload, denied) in calls {
         let reply = answer(HookEvent::PreToolUse, payload.to_string(), &Env::empty(), Path::new("/x"));

@@ -28,7 +28,7 @@ impl Judge for OneRule {
                 }
             }
             Event::Write { path, .. } if path.starts_with("/etc") => said(Decision::Deny),
-            Event::Fetch { url } if url.contains("169.254.169.254") => said(Decision::Deny),
+            Event::Fetch { url, .. } if url.contains("169.254.169.254") => said(Decision::Deny),
             Event::Content { text, .. } if text.contains("ignore all previous") => said(Decision::Deny),
             _ => Verdict::none(),
         }

@@ -113,7 +113,7 @@ fn state(
     if let Err(InstallError::Hooks(error)) = missing_hook(agent, path) {
         return Ok(State::Incomplete(error));
     }
-    if let Some(why) = off(agent, &text, env, cwd) {
+    if let Some(why) = off(agent, &text, cwd) {
         return Ok(State::Off(why));
     }
     let Some((event, command)) = commands.into_iter().find(|(event, _)| event.is_guard()) else {
@@ -177,12 +177,12 @@ pub(super) fn missing_hook(agent: AgentBinary, path: &Path) -> Result<(), Instal
 }
 
 /// What in an agent's own settings keeps every hook from running.
-fn off(agent: AgentBinary, text: &str, env: &Env, cwd: &Path) -> Option<String> {
+fn off(agent: AgentBinary, text: &str, cwd: &Path) -> Option<String> {
     // Beside a registration of Claude Code's; Copilot takes the word from several files.
     if agent == AgentBinary::Claude && value(text).is_ok_and(|value| value[switches::KEY] == true) {
         return Some(format!("{} is set beside them", switches::KEY));
     }
-    let file = switches::switched_off(agent, cwd, env)?;
+    let file = switches::switched_off(agent, cwd)?;
     Some(format!("{} is set in {}", switches::KEY, file.display()))
 }
 

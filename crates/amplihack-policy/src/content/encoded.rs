@@ -22,62 +22,104 @@ pub(super) fn decoded(text: &str) -> Vec<(Span, String)> {
     let mut at = 0;
     // A run that is long enough has all of a window: looked at from its end, most windows are passed after a byte or two.
     while let Some(window) = bytes.get(at..at + SHORTEST) {
-        if let Some(gap) = window.iter().rposition(|&byte| !RUN[usize::from(byte)]) {
+        if let Some(gap) = window.iter().rposition(|&byte| KINDS[usize::from(byte)] == 0) {
             at += gap + 1;
             continue;
         }
         let start = at;
-        at += SHORTEST;
-        while at < bytes.len() && RUN[usize::from(bytes[at])] {
+        let mut kinds = 0;
+        while let Some(kind) = bytes.get(at).map(|&byte| KINDS[usize::from(byte)]).filter(|kind| *kind != 0) {
+            kinds |= kind;
             at += 1;
         }
-        if let Some(plain) = decode(&text[start..at]) {
+        if let Some(plain) = decode(&text[start..at], kinds) {
             found.push((Span { start, end: at }, plain));
         }
     }
     found
 }
 
-/// Bytes that runs are made of: no blanks, quotes or brackets.
-static RUN: [bool; 256] = {
-    let mut table = [false; 256];
+/// What a run has in it, as bits.
+mod has {
+    /// Hexadecimal digits.
+    pub(super) const HEX: u8 = 1;
+    /// Other letters, `+` and `/`.
+    pub(super) const LETTER: u8 = 2;
+    /// `-` and `_`, which base64 for addresses has.
+    pub(super) const URL: u8 = 4;
+    /// `=`
+    pub(super) const EQUALS: u8 = 8;
+    /// `.` and `~`, which end a run of base64.
+    pub(super) const DOT: u8 = 16;
+    /// `\`
+    pub(super) const BACKSLASH: u8 = 32;
+    /// `%`
+    pub(super) const PERCENT: u8 = 64;
+}
+
+/// What each byte is in a run; 0 for what ends one: blanks, quotes, brackets.
+static KINDS: [u8; 256] = {
+    let mut table = [0; 256];
     let mut byte = 0;
     while byte < 256 {
         #[expect(clippy::cast_possible_truncation, reason = "below 256")]
         let c = byte as u8;
-        table[byte] = c.is_ascii_alphanumeric()
-            || matches!(c, b'+' | b'/' | b'=' | b'-' | b'_' | b'%' | b'\\' | b'.' | b'~');
+        table[byte] = match c {
+            b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' => has::HEX,
+            b'g'..=b'z' | b'G'..=b'Z' | b'+' | b'/' => has::LETTER,
+            b'-' | b'_' => has::URL,
+            b'=' => has::EQUALS,
+            b'.' | b'~' => has::DOT,
+            b'\\' => has::BACKSLASH,
+            b'%' => has::PERCENT,
+            _ => 0,
+        };
         byte += 1;
     }
     table
 };
 
-fn decode(run: &str) -> Option<String> {
-    if run.contains('%') {
+fn decode(run: &str, kinds: u8) -> Option<String> {
+    if kinds & has::PERCENT != 0 {
         return escaped(run);
     }
-    if run.contains("\\u") {
+    if kinds & has::BACKSLASH != 0 && run.contains("\\u") {
         return unicode(run);
     }
-    if run.len().is_multiple_of(2) && run.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if run.len().is_multiple_of(2) && kinds == has::HEX {
         return hex(run);
     }
+    if kinds & (has::DOT | has::BACKSLASH) == 0 {
+        return base64(run, kinds);
+    }
     // A run may begin with the name of a field or end in a sentence's dot.
-    run.split(['.', '~', '\\']).filter(|part| part.len() >= SHORTEST).find_map(base64)
+    run.split(['.', '~', '\\']).filter(|part| part.len() >= SHORTEST).find_map(|part| base64(part, kinds))
 }
 
-fn base64(run: &str) -> Option<String> {
-    let run = run.rsplit_once('=').filter(|(_, rest)| rest.len() >= SHORTEST).map_or(run, |(_, rest)| rest);
-    let body = run.trim_end_matches('=');
-    let engine = if body.contains(['-', '_']) { &URL } else { &PLAIN };
+/// `kinds` of the run, or of more than it.
+fn base64(run: &str, kinds: u8) -> Option<String> {
+    let body = if kinds & has::EQUALS == 0 {
+        run
+    } else {
+        let named = run.rsplit_once('=').filter(|(_, rest)| rest.len() >= SHORTEST);
+        named.map_or(run, |(_, rest)| rest).trim_end_matches('=')
+    };
+    let url = kinds & has::URL != 0 && body.contains(['-', '_']);
+    let engine = if url { &URL } else { &PLAIN };
     // Most runs are paths or random bytes, which the first twelve bytes show.
-    let head = engine.decode(body.get(..16)?).ok()?;
-    if !head.iter().all(|&byte| byte >= b' ' && byte != 0x7f || matches!(byte, b'\n' | b'\r' | b'\t')) {
+    let mut head = [0; 16];
+    let decoded = engine.decode_slice(body.get(..16)?, &mut head).ok()?;
+    if !head.iter().take(decoded).all(|&byte| byte >= b' ' && byte != 0x7f || is_blank(byte)) {
         return None;
     }
     // A length that no encoder makes is a cut run.
     let whole = if body.len() % 4 == 1 { &body[..body.len() - 1] } else { body };
     text(engine.decode(whole).ok()?)
+}
+
+/// The control characters of text.
+const fn is_blank(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r' | b'\t')
 }
 
 fn escaped(run: &str) -> Option<String> {
@@ -125,7 +167,13 @@ fn nibble(digit: u8) -> Option<u8> {
 
 /// Bytes as text, if that is what they are.
 fn text(bytes: Vec<u8>) -> Option<String> {
+    // Control characters are looked for in bytes first, which settles nearly everything that is no text.
+    if bytes.iter().any(|&byte| byte < b' ' && !is_blank(byte) || byte == 0x7f) {
+        return None;
+    }
     let text = String::from_utf8(bytes).ok()?;
-    let odd = text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
-    (!odd && (text.contains([' ', '\n']) || !text.is_ascii())).then_some(text)
+    if text.is_ascii() {
+        return text.bytes().any(|byte| matches!(byte, b' ' | b'\n')).then_some(text);
+    }
+    (!text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))).then_some(text)
 }

@@ -64,6 +64,19 @@ const ALIKE: &[(char, u8)] = &[
     ('\u{585}', b'o'),
 ];
 
+/// The part of [`ALIKE`] from U+0430 to U+044F, by the last five bits of the letter; 0 for those without.
+static CYRILLIC: [u8; 32] = {
+    let (mut table, mut at) = ([0; 32], 0);
+    while at < ALIKE.len() {
+        let code = ALIKE[at].0 as usize;
+        if code >= 0x430 && code <= 0x44f {
+            table[code & 0x1f] = ALIKE[at].1;
+        }
+        at += 1;
+    }
+    table
+};
+
 /// Folds a character that is not ASCII.
 ///
 /// Compatibility decomposition (NFKD) with its accents dropped, which for single letters is NFKC without accents; a
@@ -73,7 +86,12 @@ pub(super) fn fold(c: char) -> Folded {
     // Most of what is not ASCII needs no look-up: the everyday letters of Russian and Chinese.
     match code {
         0x4e00..=0x9fff => return Folded::Dense(c),
-        0x430..=0x438 | 0x43a..=0x44f => return Folded::Letter { plain: c, alike: alike(c) },
+        // й is и with an accent.
+        0x439 => return Folded::Letter { plain: '\u{438}', alike: None },
+        0x430..=0x44f => {
+            let alike = Some(CYRILLIC[code as usize & 0x1f]).filter(|&alike| alike != 0);
+            return Folded::Letter { plain: c, alike };
+        }
         _ => {}
     }
     if invisible(code) {

@@ -1,10 +1,10 @@
 //! From text to the known words in it: where they stand, what is around them. One pass, linear in the text.
 
 use super::fold::{Folded, fold};
-use super::spelling::{LONGEST, Letters, look_up};
+use super::spelling::{LONGEST, Letters};
 use super::words::{
-    BEGINS, COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PHRASES, PREV, SECRET, SEED, Set, TO_WHERE,
-    TOKEN_MARK, known_in_any_case, may_be_known, may_begin_dense, step,
+    BEGINS, COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PREV, SECRET, SEED, Set, TO_WHERE, TOKEN_MARK,
+    known, known_by_hash, known_in_any_case, may_be_known, may_begin_dense, phrases_of, step,
 };
 use crate::decision::Span;
 
@@ -114,6 +114,54 @@ static HAS: [u8; 256] = {
     table
 };
 
+/// What goes on with a word of letters, or may: the rest of what makes words, an apostrophe, anything that is not ASCII.
+static GOES_ON: [bool; 256] = {
+    let mut table = [true; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = HAS[byte] != 0 || byte == b'\'' as usize;
+        byte += 1;
+    }
+    table
+};
+
+/// The word of ASCII letters that begins at `at`: its end, its hash and whether a letter of it is small. `None` where there may be
+/// more to the word, and at the end of the text.
+///
+/// Eight bytes at a time, without a branch for each: most of any text is such words.
+#[inline]
+fn plain_word(bytes: &[u8], at: usize) -> Option<(usize, u64, bool)> {
+    const SMALL: u64 = 0x2020_2020_2020_2020;
+    let (mut end, mut hash, mut small) = (at, SEED, 0);
+    loop {
+        let eight = u64::from_le_bytes(*bytes.get(end..)?.first_chunk()?);
+        let len = letters_in(eight);
+        let word = if len == 8 { u64::MAX } else { (1 << (len * 8)) - 1 };
+        small |= eight & word & SMALL;
+        if len > 0 {
+            hash = step(hash, (eight | SMALL) & word);
+        }
+        end += len;
+        if len < 8 {
+            break;
+        }
+    }
+    (!GOES_ON[usize::from(*bytes.get(end)?)]).then_some((end, hash, small != 0))
+}
+
+/// How many of eight bytes, from the lowest on, are ASCII letters.
+#[inline]
+const fn letters_in(eight: u64) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    let small = (eight | (0x20 * ONES)) & !HIGH;
+    // The highest bit of each byte says yes or no; no sum reaches into the next byte.
+    let from_a = small + (0x80 - b'a' as u64) * ONES;
+    let behind_z = small + (0x7f - b'z' as u64) * ONES;
+    let other = !(from_a & !behind_z & !eight) & HIGH;
+    other.trailing_zeros() as usize / 8
+}
+
 impl Lexer<'_> {
     fn run(&mut self) {
         let bytes = self.text.as_bytes();
@@ -145,42 +193,61 @@ impl Lexer<'_> {
         self.mark_last(ENDS, 0);
     }
 
-    /// Reads the word that begins at `at`, and returns where to go on. Words of everyday text cost no more than a look at their length.
+    /// Reads the word that begins at `at`, and returns where to go on.
     fn ascii(&mut self, at: usize) -> usize {
         let bytes = self.text.as_bytes();
-        let (mut end, mut kinds, mut hash) = (at, 0, SEED);
+        // A single letter may be one of many.
+        if bytes.get(at + 1).is_none_or(|&next| !GOES_ON[usize::from(next)]) {
+            return self.letters(at);
+        }
+        let Some((end, hash, small)) = plain_word(bytes, at) else { return self.mixed(at) };
+        self.next_word();
+        if may_be_known(bytes[at] | 0x20, end - at)
+            && let Some((text, set)) = known_by_hash(hash, &bytes[at..end])
+        {
+            let span = Span { start: at, end };
+            self.push(text, self.refine(text, set, span, small), span);
+        }
+        end
+    }
+
+    /// The same for a word that may have digits and low lines in it.
+    fn mixed(&mut self, at: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        let (mut end, mut kinds) = (at, 0);
         while let Some(&byte) = bytes.get(end) {
             let kind = HAS[usize::from(byte)];
             if kind == 0 {
                 break;
             }
             kinds |= kind;
-            // Letters in lower case; digits have this bit.
-            hash = step(hash, byte | 0x20);
             end += 1;
         }
         let len = end - at;
         // Digits for letters need letters beside them.
         let spelled = kinds & (has::LEET | has::DIGIT) == has::LEET && kinds & has::LETTER != 0;
-        // A single letter may be one of many, and a letter that is not ASCII or an apostrophe may go on with the word.
-        if len == 1
-            || len <= LONGEST && (spelled || kinds & has::LOW_LINE != 0)
+        // A letter that is not ASCII or an apostrophe may go on with the word.
+        if len <= LONGEST && (spelled || kinds & has::LOW_LINE != 0)
             || bytes.get(end).is_some_and(|&byte| byte >= 128 || byte == b'\'')
         {
             return self.letters(at);
         }
-        self.words += 1;
-        self.blank_line = false;
-        if !self.single.letters.is_empty() {
-            self.flush_single();
-        }
+        self.next_word();
         if may_be_known(bytes[at] | 0x20, len)
-            && let Some((text, set)) = known_in_any_case(hash, &bytes[at..end])
+            && let Some((text, set)) = known_in_any_case(&bytes[at..end])
         {
             let span = Span { start: at, end };
             self.push(text, self.refine(text, set, span, kinds & has::LOWER != 0), span);
         }
         end
+    }
+
+    fn next_word(&mut self) {
+        self.words += 1;
+        self.blank_line = false;
+        if !self.single.letters.is_empty() {
+            self.flush_single();
+        }
     }
 
     /// Reads the ASCII letters from `at` on, and returns where they end.
@@ -213,7 +280,7 @@ impl Lexer<'_> {
                 if self.current.is_empty() {
                     self.current.start = at;
                 }
-                self.current.lower |= plain.is_lowercase();
+                self.current.lower = self.current.lower || plain.is_lowercase();
                 if plain.is_ascii() && alike.is_none() {
                     let byte = u8::try_from(u32::from(plain)).unwrap_or(b'_');
                     self.current.digits |= byte.is_ascii_digit();
@@ -333,7 +400,7 @@ impl Lexer<'_> {
 
     fn flush_single(&mut self) {
         if self.single.letters.len() >= 4
-            && let Some((text, set)) = look_up(&self.single.letters)
+            && let Some((text, set)) = known(&self.single.letters)
         {
             let span = Span { start: self.single.start, end: self.single.end };
             self.push(text, set & !MARK, span);
@@ -402,9 +469,8 @@ impl Lexer<'_> {
 /// Gives phrases their classes.
 fn phrases(hits: &mut [Hit]) {
     for at in 0..hits.len() {
-        let first = hits[at].text;
-        let phrases: &[_] = if hits[at].set & BEGINS == 0 { &[] } else { PHRASES };
-        for (words, set) in phrases.iter().filter(|(words, _)| words[0] == first) {
+        let first = if hits[at].set & BEGINS == 0 { "" } else { hits[at].text };
+        for (words, set) in phrases_of(first) {
             if words.iter().enumerate().skip(1).all(|(offset, word)| follows(&hits[at..], offset, word)) {
                 hits[at].set |= set;
                 hits[at].span.end = hits[at + words.len() - 1].span.end;
@@ -429,4 +495,42 @@ fn follows(hits: &[Hit], offset: usize, word: &str) -> bool {
             && u64::from(hit.word) == u64::from(hits[0].word) + offset as u64
             && hit.sentence == hits[0].sentence
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_counted_from_the_first_byte_on() {
+        let count = |text: &[u8; 8]| letters_in(u64::from_le_bytes(*text));
+        for byte in 0..=255_u8 {
+            let expected = if byte.is_ascii_alphabetic() { 8 } else { 0 };
+            assert_eq!(count(&[byte; 8]), expected, "{byte}");
+            for at in 0..8 {
+                let mut text = *b"azAZmMbY";
+                text[at] = byte;
+                assert_eq!(count(&text), if byte.is_ascii_alphabetic() { 8 } else { at }, "{byte} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_plain_word_ends_where_no_word_goes_on() {
+        let read = |text: &str| plain_word(text.as_bytes(), 0).map(|(end, _, small)| (end, small));
+        for (text, expected) in [
+            ("ignore all the rest", Some((6, true))),
+            ("IGNORE all the rest", Some((6, false))),
+            ("instructions, and so on", Some((12, true))),
+            ("abcdefgh, and so on", Some((8, true))),
+            ("don't go on with this", None),
+            ("id_rsa and others", None),
+            ("ignor\u{e9} all the rest", None),
+            ("rule2 and the rest", None),
+            // Too near to the end to read eight bytes: the slow way.
+            ("ignore", None),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+    }
 }

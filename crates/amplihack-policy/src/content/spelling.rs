@@ -1,6 +1,6 @@
 //! One word letter by letter, and the known words that it may spell: look-alikes, digits for letters, marks around it.
 
-use super::words::{SEED, Set, known, step};
+use super::words::{Set, known};
 
 /// The longest word that can be known, in bytes.
 pub(super) const LONGEST: usize = 40;
@@ -9,7 +9,6 @@ pub(super) const LONGEST: usize = 40;
 #[derive(Clone, Copy)]
 pub(super) struct Letters {
     pub(super) start: usize,
-    pub(super) hash: u32,
     pub(super) len: usize,
     pub(super) plain: [u8; LONGEST],
     /// The same with look-alikes replaced, if there are any.
@@ -25,7 +24,6 @@ impl Default for Letters {
     fn default() -> Self {
         Self {
             start: 0,
-            hash: SEED,
             len: 0,
             plain: [0; LONGEST],
             alike_len: 0,
@@ -44,7 +42,6 @@ impl Letters {
     }
 
     pub(super) fn clear(&mut self) {
-        self.hash = SEED;
         self.len = 0;
         self.alike_len = 0;
         self.look_alikes = false;
@@ -61,7 +58,6 @@ impl Letters {
         }
         self.plain[self.len] = byte;
         self.len += 1;
-        self.hash = step(self.hash, byte);
     }
 
     pub(super) fn push_char(&mut self, c: char, alike: Option<u8>) {
@@ -92,20 +88,21 @@ impl Letters {
 
     /// The known word that this is, or looks like.
     pub(super) fn find(&self) -> Option<(&'static str, Set)> {
-        if self.long {
+        // No known word is one ASCII letter.
+        if self.long || self.len == 1 {
             return None;
         }
         let plain = &self.plain[..self.len];
-        if let Some(found) = known(self.hash, plain) {
+        if let Some(found) = known(plain) {
             return Some(found);
         }
         if self.look_alikes
-            && let Some(found) = look_up(&self.alike[..self.alike_len])
+            && let Some(found) = known(&self.alike[..self.alike_len])
         {
             return Some(found);
         }
         if plain.first() == Some(&b'_') || plain.last() == Some(&b'_') {
-            return look_up(trim(plain));
+            return known(trim(plain));
         }
         if self.digits && (3..=16).contains(&self.len) && plain.iter().any(u8::is_ascii_lowercase) {
             return [b'i', b'l'].into_iter().find_map(|one| leet(plain, one));
@@ -122,10 +119,6 @@ fn trim(mut word: &[u8]) -> &[u8] {
     word
 }
 
-pub(super) fn look_up(word: &[u8]) -> Option<(&'static str, Set)> {
-    known(word.iter().fold(SEED, |hash, &byte| step(hash, byte)), word)
-}
-
 /// A word with digits for letters: `1n57ruc710n5`.
 fn leet(word: &[u8], one: u8) -> Option<(&'static str, Set)> {
     let mut spelled = [0; LONGEST];
@@ -140,5 +133,5 @@ fn leet(word: &[u8], one: u8) -> Option<(&'static str, Set)> {
             other => other,
         };
     }
-    look_up(&spelled[..word.len()])
+    known(&spelled[..word.len()])
 }

@@ -209,7 +209,7 @@ const GROUPS: &[(Set, &str)] = &[
 ];
 
 /// Neighbouring words and the classes that their first one gets on top of its own.
-pub(super) const PHRASES: &[(&[&str], Set)] = &[
+const PHRASES: &[(&[&str], Set)] = &[
     (&["you", "are", "now"], YOU_ARE_NOW),
     (&["you", "are", "no", "longer"], YOU_ARE_NOW),
     (&["du", "bist", "jetzt"], YOU_ARE_NOW),
@@ -262,6 +262,27 @@ pub(super) const PHRASES: &[(&[&str], Set)] = &[
     (&["modo", "desenvolvedor"], DEVMODE),
     (&["modalita", "sviluppatore"], DEVMODE),
 ];
+
+/// For each byte the phrases whose first word begins with it, as bits.
+static PHRASES_BY_BYTE: [u64; 256] = {
+    let (mut masks, mut at) = ([0; 256], 0);
+    while at < PHRASES.len() {
+        masks[PHRASES[at].0[0].as_bytes()[0] as usize] |= 1 << at;
+        at += 1;
+    }
+    masks
+};
+
+/// The phrases that begin with `word`.
+pub(super) fn phrases_of(word: &str) -> impl Iterator<Item = &'static (&'static [&'static str], Set)> {
+    let mut left = word.as_bytes().first().map_or(0, |&byte| PHRASES_BY_BYTE[usize::from(byte)]);
+    let begin = std::iter::from_fn(move || {
+        let at = left.trailing_zeros() as usize;
+        left &= left.wrapping_sub(1);
+        PHRASES.get(at)
+    });
+    begin.filter(move |(words, _)| words[0] == word)
+}
 
 /// Words of scripts that put no blanks between them.
 pub(super) const DENSE: &[(&str, Set)] = &[
@@ -329,13 +350,29 @@ pub(super) const DENSE: &[(&str, Set)] = &[
     ("システム", SYSTEM),
 ];
 
-/// The seed of [`step`].
-pub(super) const SEED: u32 = 0x811c_9dc5;
+/// Where the hash of a word begins.
+pub(super) const SEED: u64 = 0x51_7cc1_b727_220a;
 
-/// One step of the FNV-1a hash.
+/// One step of the hash of a word: eight of its bytes, the first one lowest, zeros behind its end.
 #[inline]
-pub(super) const fn step(hash: u32, byte: u8) -> u32 {
-    (hash ^ byte as u32).wrapping_mul(0x0100_0193)
+pub(super) const fn step(hash: u64, eight: u64) -> u64 {
+    let product = (hash ^ eight).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    product ^ (product >> 32)
+}
+
+/// The hash of a word whose bytes get the bits of `or`.
+#[inline]
+const fn hash(word: &[u8], or: u8) -> u64 {
+    let (mut hash, mut eight, mut at) = (SEED, 0, 0);
+    while at < word.len() {
+        eight |= ((word[at] | or) as u64) << (at % 8 * 8);
+        at += 1;
+        if at % 8 == 0 || at == word.len() {
+            hash = step(hash, eight);
+            eight = 0;
+        }
+    }
+    hash
 }
 
 const SLOTS: usize = 4096;
@@ -350,15 +387,13 @@ const fn table() -> [(&'static str, Set); SLOTS] {
     while group < GROUPS.len() {
         let (set, mut rest) = GROUPS[group];
         while !rest.is_empty() {
-            let mut hash = SEED;
             let mut end = 0;
             while end < rest.len() && rest.as_bytes()[end] != b' ' {
-                hash = step(hash, rest.as_bytes()[end]);
                 end += 1;
             }
             let (word, tail) = rest.split_at(end);
             rest = if tail.is_empty() { tail } else { tail.split_at(1).1 };
-            let mut slot = slot_of(hash);
+            let mut slot = slot_of(hash(word.as_bytes(), 0));
             while !table[slot].0.is_empty() && !same(table[slot].0, word) {
                 slot = (slot + 1) % SLOTS;
             }
@@ -369,12 +404,7 @@ const fn table() -> [(&'static str, Set); SLOTS] {
     let mut phrase = 0;
     while phrase < PHRASES.len() {
         let first = PHRASES[phrase].0[0];
-        let (mut hash, mut at) = (SEED, 0);
-        while at < first.len() {
-            hash = step(hash, first.as_bytes()[at]);
-            at += 1;
-        }
-        let mut slot = slot_of(hash);
+        let mut slot = slot_of(hash(first.as_bytes(), 0));
         while !table[slot].0.is_empty() && !same(table[slot].0, first) {
             slot = (slot + 1) % SLOTS;
         }
@@ -417,8 +447,9 @@ static TAKEN: [u64; SLOTS / 64] = {
     bits
 };
 
-const fn slot_of(hash: u32) -> usize {
-    ((hash ^ (hash >> 15)) as usize) % SLOTS
+const fn slot_of(hash: u64) -> usize {
+    // The highest bits depend on all of a word.
+    (hash >> (u64::BITS - SLOTS.trailing_zeros())) as usize % SLOTS
 }
 
 const fn same(left: &str, right: &str) -> bool {
@@ -436,20 +467,27 @@ const fn same(left: &str, right: &str) -> bool {
     true
 }
 
-/// The word that is spelled by `bytes`, whose hash is given, and its classes.
+/// The word that is spelled by `bytes`, and its classes.
 #[inline]
-pub(super) fn known(hash: u32, bytes: &[u8]) -> Option<(&'static str, Set)> {
-    find(hash, |word| word == bytes)
+pub(super) fn known(bytes: &[u8]) -> Option<(&'static str, Set)> {
+    find(hash(bytes, 0), |word| word == bytes)
 }
 
-/// The same for ASCII in any case; the hash is that of the small letters.
+/// The same for ASCII letters and digits in any case.
 #[inline]
-pub(super) fn known_in_any_case(hash: u32, bytes: &[u8]) -> Option<(&'static str, Set)> {
-    find(hash, |word| word.eq_ignore_ascii_case(bytes))
+pub(super) fn known_in_any_case(bytes: &[u8]) -> Option<(&'static str, Set)> {
+    known_by_hash(hash(bytes, 0x20), bytes)
+}
+
+/// The same, with the hash of the small letters.
+#[inline]
+pub(super) fn known_by_hash(hash: u64, bytes: &[u8]) -> Option<(&'static str, Set)> {
+    // Most words are written in small letters.
+    find(hash, |word| word == bytes || word.eq_ignore_ascii_case(bytes))
 }
 
 #[inline]
-fn find(hash: u32, same: impl Fn(&[u8]) -> bool) -> Option<(&'static str, Set)> {
+fn find(hash: u64, same: impl Fn(&[u8]) -> bool) -> Option<(&'static str, Set)> {
     let mut slot = slot_of(hash);
     if TAKEN[slot / 64] >> (slot % 64) & 1 == 0 {
         return None;
@@ -506,14 +544,14 @@ mod tests {
                 })
                 .collect();
             assert_eq!(folded, word, "put the folded word into the table");
+            assert!(word.len() > 1, "words of one letter are not looked for");
         }
     }
 
     #[test]
     fn every_part_of_a_phrase_is_a_known_word() {
         for word in PHRASES.iter().flat_map(|(words, _)| words.iter()) {
-            let hash = word.bytes().fold(SEED, step);
-            assert!(known(hash, word.as_bytes()).is_some(), "{word}");
+            assert!(known(word.as_bytes()).is_some(), "{word}");
         }
     }
 }

@@ -37,20 +37,14 @@ impl Policy {
             Subject::Read(target) => linked(target, world),
             _ => None,
         };
-        let mut verdict = self.one(&Ctx { subject, script: &script }, None, explain);
+        let mut verdict = self.one(&Ctx { subject, script: &script }, explain);
         if let Some(change) = &real {
-            verdict = verdict.join(self.one(
-                &Ctx { subject: Subject::Write(change), script: &script },
-                None,
-                explain,
-            ));
+            verdict =
+                verdict.join(self.one(&Ctx { subject: Subject::Write(change), script: &script }, explain));
         }
         if let Some(target) = &real_read {
-            verdict = verdict.join(self.one(
-                &Ctx { subject: Subject::Read(target), script: &script },
-                None,
-                explain,
-            ));
+            verdict =
+                verdict.join(self.one(&Ctx { subject: Subject::Read(target), script: &script }, explain));
         }
         verdict
     }
@@ -67,21 +61,23 @@ impl Policy {
         if source.iter().all(u8::is_ascii_whitespace) {
             return Verdict::none();
         }
-        // A fifth of the time is for the rules.
-        let reading = deadline.earlier(limits.deadline / 5);
-        let parsed = shell::commands_until(source, limits, reading);
-        let script = Script::new(&parsed, cwd, world, &self.settings);
+        // Of the time three tenths are for the rules, and an eighth for giving back what both took.
+        let parsed = shell::commands_until(source, limits, deadline.earlier(limits.deadline * 3 / 10));
+        if parsed.is_late() && explain.is_none() {
+            return deny_undecided(shell::LATE, Span { start: 0, end: source.len() });
+        }
+        let deadline = deadline.earlier(limits.deadline / 8);
+        let script = Script::within(&parsed, cwd, world, &self.settings, Some(deadline));
         let mut verdict = Verdict::none();
         let mut allowed = !parsed.commands.is_empty();
         for call in &script.calls {
-            if deadline.is_over() {
+            if script.is_late() {
                 return verdict.join(deny_undecided(LATE, call.span()));
             }
             if let Some(explain) = explain {
                 explain.commands.push(explained(call));
             }
-            let one =
-                self.one(&Ctx { subject: Subject::Call(call), script: &script }, Some(deadline), explain);
+            let one = self.one(&Ctx { subject: Subject::Call(call), script: &script }, explain);
             allowed &= one.decision == Decision::Allow;
             if one.decision != Decision::Allow {
                 verdict = verdict.join(one);
@@ -90,6 +86,9 @@ impl Policy {
             if verdict.decision == Decision::Deny && explain.is_none() {
                 return verdict;
             }
+        }
+        if script.was_late() {
+            verdict = verdict.join(deny_undecided(LATE, Span { start: 0, end: source.len() }));
         }
         verdict = verdict.join(undecided(&parsed, &script, explain));
         if verdict.decision == Decision::None && allowed {
@@ -130,15 +129,9 @@ impl Policy {
     }
 
     /// One command, file or address: the built-in rules, then the user's.
-    fn one(
-        &self,
-        ctx: &Ctx<'_>,
-        deadline: Option<WorkLimit>,
-        explain: &mut Option<&mut Explanation>,
-    ) -> Verdict {
+    fn one(&self, ctx: &Ctx<'_>, explain: &mut Option<&mut Explanation>) -> Verdict {
         // A look at the clock for each rule is worth it only where rules may take long.
         let long = matches!(&ctx.subject, Subject::Call(call) if call.bytes() > LONG);
-        let deadline = deadline.filter(|_| long);
         let mut verdict = Verdict::none();
         let mut say = |found: Verdict, verdict: Verdict| {
             if let Some(explain) = explain {
@@ -150,10 +143,8 @@ impl Policy {
             if self.user.disabled.contains(&rule.id) {
                 continue;
             }
-            if let (Some(deadline), Subject::Call(call)) = (deadline, &ctx.subject)
-                && deadline.is_over()
-            {
-                return verdict.join(deny_undecided(LATE, call.span()));
+            if long && ctx.script.is_late() {
+                break;
             }
             if let Some(hit) = (rule.check)(ctx) {
                 verdict = say(

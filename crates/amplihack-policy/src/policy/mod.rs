@@ -163,8 +163,8 @@ impl Policy {
             Event::Read { path, cwd } => {
                 self.other(Subject::Read(&Target::known(&cwd.join(path))), cwd, world, &mut explain)
             }
-            Event::Fetch { url } => {
-                let verdict = self.other(Subject::Fetch(url), Path::new("/"), world, &mut explain);
+            Event::Fetch { url, cwd } => {
+                let verdict = self.other(Subject::Fetch(url), cwd, world, &mut explain);
                 self.outside(verdict.join(self.allowed_domain(url)))
             }
             Event::Content { text, origin } => {

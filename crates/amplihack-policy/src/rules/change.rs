@@ -4,6 +4,7 @@ use super::call::{Arg, Call};
 use super::code;
 use super::options::Options;
 use super::script::Script;
+use super::search::Search;
 use super::target::Target;
 use crate::decision::Span;
 use crate::shell::RedirectKind;
@@ -80,7 +81,7 @@ impl Finder<'_, '_> {
     }
 
     fn text(&mut self, kind: Kind, text: &str) -> &mut Change {
-        let arg = Arg::of(text);
+        let arg = Arg::of(&super::marks::path(text));
         let span = self.call.span();
         let change = self.add(kind, &arg);
         change.span = span;
@@ -90,6 +91,9 @@ impl Finder<'_, '_> {
     fn redirects(&mut self) {
         let call = self.call;
         for (kind, target) in &call.redirects {
+            if self.script.is_late() {
+                break;
+            }
             if matches!(kind, RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite) {
                 self.add(Kind::Write, target).redirected = true;
             }
@@ -100,10 +104,11 @@ impl Finder<'_, '_> {
         let call = self.call;
         match call.program.as_str() {
             "rm" | "unlink" | "rmdir" | "shred" | "trash" | "trash-put" | "srm" | "rimraf" => self.remove(),
-            "find" | "fd" | "fdfind" => self.find(),
+            "find" => self.find(),
+            "fd" | "fdfind" => self.fd(),
             "mv" => self.r#move(),
             "cp" | "install" | "ln" => self.copy(),
-            "tee" | "sponge" | "touch" | "truncate" | "ed" | "ex" => {
+            "tee" | "sponge" | "touch" | "truncate" => {
                 let options = Options::read(&call.args, "srtd", &["size", "reference", "date"]);
                 options.operands.into_iter().for_each(|arg| {
                     self.add(Kind::Write, arg);
@@ -132,8 +137,31 @@ impl Finder<'_, '_> {
             "gio" if call.arg(0) == Some("trash") => call.args[1..].iter().for_each(|arg| {
                 self.add(Kind::Remove, arg).recursive = true;
             }),
-            "patch" => call.operands().take(1).for_each(|arg| {
-                self.add(Kind::Write, arg);
+            "apply_patch" | "applypatch" | "patch" => self.patched(),
+            "vim" | "nvim" | "vi" | "ex" | "ed" => self.editor(),
+            "unzip" => {
+                let into = Options::read(&call.args, "dxP", &[]).value('d', "\0").map(str::to_owned);
+                if let Some(into) = into {
+                    self.unpacked(&into);
+                }
+            }
+            "sort" => {
+                let out = Options::read(&call.args, "oktST", &["output"]);
+                let out = out.value('o', "output").map(str::to_owned);
+                if let Some(out) = out {
+                    self.text(Kind::Write, &out);
+                }
+            }
+            "awk" | "gawk" | "mawk" | "nawk" => self.awk(),
+            "zip" => self.zip(),
+            "docker" | "podman" if call.arg(0) == Some("cp") => {
+                let to = call.operands().last().filter(|to| !to.text().contains(':'));
+                if let Some(to) = to {
+                    self.add(Kind::Write, to);
+                }
+            }
+            "Remove-Item" | "ri" | "del" | "rd" => call.operands().for_each(|arg| {
+                self.add(Kind::Remove, arg).recursive = true;
             }),
             _ => {}
         }
@@ -144,7 +172,7 @@ impl Finder<'_, '_> {
         let call = self.call;
         let options = Options::read(
             &call.args,
-            if call.is(&["shred"]) { "nsu" } else { "" },
+            if call.is(&["shred"]) { "ns" } else { "" },
             &["iterations", "size", "random-source", "interactive"],
         );
         let recursive = options.has('r')
@@ -154,6 +182,9 @@ impl Finder<'_, '_> {
             || call.is(&["rmdir", "trash", "trash-put", "rimraf"])
             || call.args.iter().any(|arg| arg.dynamic && arg.text().starts_with(super::marks::UNKNOWN));
         for arg in options.operands {
+            if self.script.is_late() {
+                break;
+            }
             self.add(Kind::Remove, arg).recursive = recursive;
         }
         if call.command.via.iter().any(|via| via == "xargs" || via == "parallel") {
@@ -190,6 +221,11 @@ impl Finder<'_, '_> {
     }
 
     fn find(&mut self) {
+        for pair in self.call.args.windows(2) {
+            if matches!(pair[0].text(), "-fprint" | "-fprintf" | "-fprint0" | "-fls") {
+                self.add(Kind::Write, &pair[1]);
+            }
+        }
         let search = Search::read(&self.call.args);
         if !search.deletes {
             return;
@@ -197,6 +233,29 @@ impl Finder<'_, '_> {
         for root in &search.roots {
             let change = self.add(Kind::Remove, root);
             (change.recursive, change.narrowed) = (true, search.narrowed);
+        }
+    }
+
+    /// `fd PATTERN ROOT… -x rm`
+    fn fd(&mut self) {
+        let call = self.call;
+        let at =
+            call.args.iter().position(|arg| matches!(arg.text(), "-x" | "-X" | "--exec" | "--exec-batch"));
+        let Some(at) = at else { return };
+        let program = call.args.get(at + 1).map_or("", |arg| super::call::base(arg.text()));
+        if !matches!(program, "rm" | "shred" | "unlink" | "rmdir" | "mv" | "truncate") {
+            return;
+        }
+        let options =
+            Options::read(&call.args[..at], "etdEcSo", &["extension", "type", "max-depth", "exclude"]);
+        let everything =
+            options.operands.first().is_none_or(|pattern| matches!(pattern.text(), "." | "" | ".*"));
+        let narrowed = !everything || options.has('e') || options.has_long("extension");
+        let here = Arg::of(".");
+        let roots: Vec<&Arg> = options.operands.iter().skip(1).copied().collect();
+        for root in if roots.is_empty() { vec![&here] } else { roots } {
+            let change = self.add(Kind::Remove, root);
+            (change.recursive, change.narrowed) = (true, narrowed);
         }
     }
 
@@ -225,7 +284,7 @@ impl Finder<'_, '_> {
     /// A destination may be the file itself or the directory for it.
     fn destination(&mut self, into: Option<&str>, to: Option<&Arg>, sources: &[&Arg]) {
         let to = match (into, to) {
-            (Some(into), _) => Arg::of(into),
+            (Some(into), _) => Arg::of(&super::marks::path(into)),
             (None, Some(to)) => to.clone(),
             (None, None) => return,
         };
@@ -308,7 +367,7 @@ impl Finder<'_, '_> {
         let call = self.call;
         let options = Options::read(&call.args, "fC", &["file", "directory"]);
         if let Some(dir) = options.value('C', "directory").map(str::to_owned) {
-            self.text(Kind::Write, &dir);
+            self.unpacked(&dir);
         }
         if options.has_long("remove-files") {
             for arg in &options.operands {
@@ -317,8 +376,104 @@ impl Finder<'_, '_> {
         }
     }
 
+    /// `print > "FILE"`
+    fn awk(&mut self) {
+        if self.call.has(&["inplace"]) {
+            self.call.operands().skip(2).for_each(|arg| {
+                self.add(Kind::Write, arg);
+            });
+        }
+        for arg in self.call.operands().take(1) {
+            for behind in arg.text().split('>').skip(1).filter(|behind| behind.trim_start().starts_with('"'))
+            {
+                if let Some(text) = code::literals(behind).first() {
+                    self.text(Kind::Write, text);
+                }
+            }
+        }
+    }
+
+    /// `zip -m` moves what it packs.
+    fn zip(&mut self) {
+        let options = Options::read(&self.call.args, "bitxnPs", &["exclude", "include", "temp-path"]);
+        if options.has('m') || options.has_long("move") {
+            for arg in options.operands.iter().skip(1) {
+                self.add(Kind::Move, arg).recursive = options.has('r');
+            }
+        }
+    }
+
+    /// A directory that an archive is unpacked into. In a directory of hosts' settings that may be any of them.
+    fn unpacked(&mut self, dir: &str) {
+        let target = self.text(Kind::Write, dir).target.clone();
+        if matches!(target.name(), ".claude" | ".codex" | ".copilot" | "hooks") {
+            self.text(Kind::Write, &format!("{dir}/{}", super::marks::STAR));
+        }
+    }
+
+    /// Files that a patch names, in its operands and its input.
+    fn patched(&mut self) {
+        let (script, call) = (self.script, self.call);
+        let heads =
+            ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "+++ "];
+        let texts = call.args.iter().map(Arg::text).chain(script.fed_text(call));
+        let named: Vec<&str> = texts
+            .flat_map(str::lines)
+            .filter_map(|line| heads.iter().find_map(|head| line.trim_start().strip_prefix(head)))
+            .collect();
+        for name in named {
+            self.text(Kind::Write, name.split('\t').next().unwrap_or(name).trim());
+        }
+        if call.is(&["patch"]) {
+            call.operands().take(1).for_each(|arg| {
+                self.add(Kind::Write, arg);
+            });
+        }
+    }
+
+    /// `:w FILE`
+    fn editor(&mut self) {
+        if self.call.is(&["ed", "ex"]) {
+            self.call.operands().for_each(|arg| {
+                self.add(Kind::Write, arg);
+            });
+        }
+        let texts: Vec<&str> =
+            self.call.args.iter().map(Arg::text).chain(self.script.fed_text(self.call)).collect();
+        for line in texts.iter().flat_map(|text| text.split(['\n', '|'])) {
+            let mut words = line.trim_start_matches([':', '+']).split_whitespace();
+            if let (Some("w" | "w!" | "wq" | "wq!" | "write" | "write!" | "saveas" | "saveas!"), Some(file)) =
+                (words.next(), words.next())
+            {
+                self.text(Kind::Write, file);
+            }
+        }
+    }
+
     fn git(&mut self) {
         let Some(git) = super::git::git(self.script, self.call) else { return };
+        let dir = git.dir.as_deref();
+        for arg in &git.args {
+            if let Some(out) = arg.marked().strip_prefix("--output=") {
+                let target = self.script.target_in(out, dir);
+                self.push(Change::new(target, Kind::Write, arg.span));
+            }
+        }
+        match git.sub.as_str() {
+            "apply" | "am" => self.patched(),
+            "checkout" | "restore" => {
+                let dashes = git.args.iter().position(|arg| arg.text() == "--").map_or(0, |at| at + 1);
+                let paths = git.args[dashes..]
+                    .iter()
+                    .filter(|arg| arg.text().contains('/') && !arg.text().starts_with('-'));
+                for arg in paths {
+                    let target = self.script.target_in(arg.marked(), dir);
+                    let change = self.push(Change::new(target, Kind::Write, arg.span));
+                    change.edited = true;
+                }
+            }
+            _ => {}
+        }
         if git.sub == "worktree" && git.args.first().is_some_and(|arg| arg.text() == "remove") {
             for arg in git.args[1..].iter().filter(|arg| !arg.text().starts_with('-')) {
                 let target = self.script.target_in(arg.marked(), git.dir.as_deref());
@@ -340,127 +495,6 @@ impl Finder<'_, '_> {
         }
         for text in code::writes(&code) {
             self.text(Kind::Write, &text);
-        }
-    }
-}
-
-/// What `find` looks at and does.
-struct Search<'c> {
-    roots: Vec<std::borrow::Cow<'c, Arg>>,
-    narrowed: bool,
-    deletes: bool,
-}
-
-/// Tests that choose some files among many.
-const NARROWING: [&str; 24] = [
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-regex",
-    "-iregex",
-    "-mtime",
-    "-mmin",
-    "-atime",
-    "-amin",
-    "-ctime",
-    "-cmin",
-    "-newer",
-    "-size",
-    "-empty",
-    "-user",
-    "-group",
-    "-uid",
-    "-gid",
-    "-perm",
-    "-inum",
-    "-samefile",
-    "-nouser",
-];
-
-impl<'c> Search<'c> {
-    fn read(args: &'c [Arg]) -> Self {
-        use std::borrow::Cow;
-        let mut search = Self { roots: Vec::new(), narrowed: false, deletes: false };
-        let mut negated = false;
-        let mut rest = args.iter().peekable();
-        let mut in_expression = false;
-        while let Some(arg) = rest.next() {
-            let text = arg.text();
-            if !in_expression && !text.starts_with('-') && !matches!(text, "(" | "!" | ")") {
-                search.roots.push(Cow::Borrowed(arg));
-                continue;
-            }
-            in_expression |= !matches!(text, "-H" | "-L" | "-P" | "-E" | "-X");
-            match text {
-                "!" | "-not" => {
-                    negated = true;
-                    continue;
-                }
-                "-delete" => search.deletes = true,
-                "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                    let program = rest.peek().map_or("", |next| super::call::base(next.text()));
-                    search.deletes |=
-                        matches!(program, "rm" | "shred" | "unlink" | "rmdir" | "mv" | "truncate");
-                    let shell = matches!(program, "sh" | "bash" | "dash" | "zsh" | "sudo" | "env");
-                    let mut inner = Vec::new();
-                    for next in rest.by_ref() {
-                        if matches!(next.text(), ";" | "+") {
-                            break;
-                        }
-                        inner.push(next.text());
-                    }
-                    search.deletes |= shell
-                        && inner.iter().any(|text| {
-                            text.split([' ', ';'])
-                                .any(|word| matches!(super::call::base(word), "rm" | "shred"))
-                        });
-                }
-                name if NARROWING.contains(&name) || name.starts_with("-newer") => {
-                    let everything = match (name, rest.peek().map(|next| next.text())) {
-                        ("-empty" | "-nouser", _) => false,
-                        (_, value) => {
-                            rest.next();
-                            value.is_some_and(|value| value.chars().all(|ch| "*?./".contains(ch)))
-                        }
-                    };
-                    search.narrowed |= !negated && !everything;
-                }
-                // An alternative may match everything again.
-                "-o" | "-or" | "," => {
-                    search.narrowed =
-                        search.narrowed && rest.peek().is_some_and(|next| NARROWING.contains(&next.text()));
-                }
-                _ => {}
-            }
-            negated = false;
-        }
-        if search.roots.is_empty() {
-            search.roots.push(Cow::Owned(Arg::of(".")));
-        }
-        search
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn find_is_narrowed_by_tests_that_choose() {
-        for (script, narrowed, deletes) in [
-            (". -name *.pyc -delete", true, true),
-            (". -delete", false, true),
-            ("/ -name * -delete", false, true),
-            (". ! -name x -delete", false, true),
-            (". -type f -exec rm {} ;", false, true),
-            (". -name x -print", true, false),
-        ] {
-            let args: Vec<Arg> = script.split(' ').map(Arg::of).collect();
-            let search = Search::read(&args);
-            assert_eq!((search.narrowed, search.deletes), (narrowed, deletes), "{script}");
-            assert_eq!(search.roots.len(), 1);
         }
     }
 }

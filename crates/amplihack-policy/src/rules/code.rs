@@ -16,7 +16,12 @@ pub(crate) fn code(script: &Script<'_>, call: &Call<'_>) -> Option<String> {
             code.extend(rest.next().map(super::call::Arg::text));
         } else if let Some(value) = text.strip_prefix("--eval=") {
             code.push_str(value);
-        } else if let Some(cluster) = text.strip_prefix('-').filter(|cluster| !cluster.starts_with('-')) {
+        } else if text.len() > 2 && ["--", "-M", "-I"].iter().any(|option| text.starts_with(option)) {
+            // Another option, or a module.
+            continue;
+        } else if let Some(cluster) =
+            text.strip_prefix('-').filter(|cluster| !cluster.is_empty() && !cluster.starts_with('-'))
+        {
             // `-ne` and `-we` as well as `-e`; behind the letter the code may follow at once.
             if let Some(at) = cluster.find(|ch| flags.contains(ch)) {
                 match &cluster[at + 1..] {
@@ -42,7 +47,7 @@ fn flags(program: &str) -> Option<&'static str> {
     match language(program)? {
         "python" => Some("c"),
         "perl" => Some("eE"),
-        "ruby" => Some("e"),
+        "ruby" | "lua" => Some("e"),
         "node" => Some("ep"),
         "php" => Some("rBRE"),
         _ => None,
@@ -58,6 +63,7 @@ pub(crate) fn language(program: &str) -> Option<&'static str> {
         "ruby" => Some("ruby"),
         "node" | "nodejs" | "deno" | "bun" => Some("node"),
         "php" => Some("php"),
+        "lua" | "luajit" => Some("lua"),
         _ => None,
     }
 }
@@ -98,7 +104,8 @@ pub(crate) fn literals(code: &str) -> Vec<String> {
 }
 
 /// Functions that take a file or directory away.
-const REMOVERS: [(&str, Kind); 16] = [
+const REMOVERS: [(&str, Kind); 17] = [
+    ("removeSync", Kind::Remove),
     ("rmtree", Kind::Remove),
     ("rmdir", Kind::Remove),
     ("removedirs", Kind::Remove),
@@ -132,9 +139,20 @@ pub(crate) fn removals(code: &str) -> Vec<(Kind, Vec<String>)> {
                 ["home", "homedir"].iter().any(|word| says(arguments, word)) || arguments.contains("HOME");
             places.extend(here.then(|| ".".to_owned()));
             places.extend(home.then(|| "~".to_owned()));
+            if places.is_empty() && kind == Kind::Remove {
+                // `for f in os.walk("/x"): os.remove(f)`: the place stands elsewhere in the statement.
+                let from = code[..start].rfind([';', '\n']).map_or(0, |at| at + 1);
+                let statement = code[from..].split([';', '\n']).next().unwrap_or_default();
+                places.extend(literals(statement).into_iter().filter(|text| text.starts_with(['/', '~'])));
+            }
             // `Path("x").rmdir()`: the place stands in front.
             if arguments.trim().is_empty() {
-                places.extend(literals(code.get(..start).unwrap_or_default()).pop());
+                let before = code.get(..start).unwrap_or_default();
+                places.extend(literals(before).pop());
+                // `[p.unlink() for p in Path.home().rglob("*")]`: it stands in the same statement.
+                let from = before.rfind([';', '\n']).map_or(0, |at| at + 1);
+                let statement = code[from..].split([';', '\n']).next().unwrap_or_default();
+                places.extend(statement.contains(".home()").then(|| "~".to_owned()));
             }
             found.push((kind, places));
         }
@@ -207,6 +225,13 @@ pub(crate) fn connects(code: &str) -> bool {
     ];
     NAMES.iter().any(|name| says(code, name))
         || code.contains("http.request")
+        || code.contains("http.get")
+        || code.contains("https.get")
+        || code.contains("URI.open")
+        || ["net", "http", "https"].iter().any(|module| {
+            code.contains(&format!("(\"{module}\")")) || code.contains(&format!("('{module}')"))
+        })
+        || says(code, "file_get_contents") && code.contains("://")
         || code.contains("net.connect")
         || code.contains("https.request")
 }
@@ -234,6 +259,8 @@ mod tests {
             ("rmdir '/b/p';", "/b/p"),
             ("require('fs').rmSync('/b', {recursive: true})", "/b"),
             ("os.rename('/b', '/c')", "/b"),
+            ("Deno.removeSync('/b', {recursive: true})", "/b"),
+            ("[p.unlink() for p in Path.home().rglob(s)]", "~"),
         ] {
             let places: Vec<String> = removals(code).into_iter().flat_map(|(_, places)| places).collect();
             assert_eq!(places.first().map(String::as_str), Some(expected), "{code}");

@@ -2,6 +2,7 @@
 
 use super::call::{Arg, Call};
 use super::code;
+use super::marks::may_be;
 use super::script::Script;
 use super::target::Target;
 use crate::decision::Span;
@@ -49,6 +50,16 @@ const FILES: [&[&str]; 26] = [
     &["key4.db"],
 ];
 
+/// What the first names of [`FILES`] begin with.
+static FIRST: [bool; 256] = {
+    let (mut table, mut at) = ([false; 256], 0);
+    while at < FILES.len() {
+        table[FILES[at][0].as_bytes()[0] as usize] = true;
+        at += 1;
+    }
+    table
+};
+
 /// Whether a file holds secrets: what it is, and whether reading it is refused.
 pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
     let name = target.name();
@@ -73,7 +84,23 @@ pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
     if key.contains(&name) {
         return Some(("a private key", false));
     }
-    if FILES.iter().any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2)) {
+    // A bare `*` is a name of everything: only with a directory before it does it say more.
+    let said = |names: &&&[&str]| {
+        names.len() > 1
+            || target
+                .parts
+                .iter()
+                .any(|part| part.chars().any(char::is_alphanumeric) && may_be(part, names[0]))
+    };
+    // Most names begin with a letter that none of the files begins with: no need to go through all of them. Patterns
+    // begin with something else.
+    let may_begin = |part: &String| {
+        let first = part.as_bytes().first();
+        first.is_none_or(|first| !first.is_ascii_alphanumeric() || FIRST[usize::from(*first)])
+    };
+    if target.parts.iter().any(may_begin)
+        && FILES.iter().filter(said).any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2))
+    {
         return Some(("stored credentials", false));
     }
     if matches!(name, ".gnupg" | ".aws") {
@@ -164,17 +191,35 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
             found.extend(used(script, call, arg, arg.marked(), false));
         }
     }
-    if BLIND.contains(&call.program.as_str()) || call.program.is_empty() {
+    let uploads = call.is(&["aws", "gh", "gcloud"])
+        && call.has(&["s3", "s3api", "gist", "release", "storage", "issue", "pr"])
+        && !call.has(&["ls", "list", "view"]);
+    if call.is(&["sftp", "ftp", "lftp", "tftp"]) {
+        // What is typed into it.
+        for (_, arg) in call
+            .redirects
+            .iter()
+            .filter(|(kind, _)| matches!(kind, RedirectKind::HereString | RedirectKind::HereDocument))
+        {
+            found.extend(
+                arg.marked().split_whitespace().filter_map(|part| used(script, call, arg, part, false)),
+            );
+        }
+    }
+    if BLIND.contains(&call.program.as_str()) && !uploads || call.program.is_empty() {
         return found;
     }
     if call.is(&["git"])
         && !super::git::git(script, call)
-            .is_some_and(|git| matches!(git.sub.as_str(), "diff" | "hash-object"))
+            .is_some_and(|git| matches!(git.sub.as_str(), "add" | "diff" | "hash-object"))
     {
         return found;
     }
     let mut skip_next = false;
     for (at, arg) in call.args.iter().enumerate() {
+        if script.is_late() {
+            break;
+        }
         let text = arg.text();
         if std::mem::take(&mut skip_next) {
             found.extend(used(script, call, arg, arg.marked(), true));
@@ -185,6 +230,10 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
             continue;
         }
         let marked = arg.marked();
+        if let Some(path) = marked.strip_prefix("file://") {
+            found.extend(used(script, call, arg, path, false));
+            continue;
+        }
         let starts =
             std::iter::once(0).chain(marked.match_indices(['=', '@', ':', ',']).map(|(at, _)| at + 1));
         for (number, start) in starts.enumerate() {
@@ -247,6 +296,35 @@ pub(crate) fn secret_name(name: &str) -> bool {
         || (has("KEY") && ["API", "ACCESS", "PRIVATE", "SIGNING", "SERVICE"].iter().any(|part| has(part)))
 }
 
+/// Whether a command prints a secret that is kept in no file of its own.
+pub(crate) fn prints(call: &Call<'_>) -> bool {
+    match call.program.as_str() {
+        "gpg" | "gpg2" => call.args.iter().any(|arg| arg.text().starts_with("--export-secret")),
+        "security" => {
+            call.args.first().is_some_and(|arg| {
+                matches!(arg.text(), "find-generic-password" | "find-internet-password" | "dump-keychain")
+            }) && (call.has(&["-w", "-g", "-d"]))
+        }
+        "secret-tool" => call.arg(0) == Some("lookup"),
+        "gh" => {
+            call.arg(0) == Some("auth") && (call.arg(1) == Some("token") || call.has(&["--show-token", "-t"]))
+        }
+        "pass" => call.arg(0) == Some("show"),
+        "gcloud" => call.has(&["print-access-token", "print-identity-token"]),
+        "op" => call.arg(0) == Some("read"),
+        "vault" => call.has(&["read"]) || call.arg(0) == Some("kv") && call.arg(1) == Some("get"),
+        "kubectl" => {
+            call.has(&["get"])
+                && call.has(&["secret", "secrets"])
+                && call.args.iter().any(|arg| {
+                    ["-oyaml", "-ojson", "yaml", "json"].contains(&arg.text()) || arg.text().contains(".data")
+                })
+        }
+        "git" => call.arg(0) == Some("credential") && call.arg(1) == Some("fill"),
+        _ => false,
+    }
+}
+
 /// Whether a command prints the whole environment, or a secret of it.
 pub(crate) fn dumps_environment(call: &Call<'_>) -> bool {
     match call.program.as_str() {
@@ -266,6 +344,8 @@ pub(crate) fn dumps_environment(call: &Call<'_>) -> bool {
                 && (!call.args.is_empty() || call.is(&["export"]))
         }
         "set" => call.args.is_empty(),
+        // BSD's `e`: the environment of every process.
+        "ps" => call.args.first().is_some_and(|arg| !arg.text().starts_with('-') && arg.text().contains('e')),
         _ => false,
     }
 }

@@ -33,6 +33,35 @@ pub(super) static RULES: &[Rule] = &[
             sh("X=/; rm -rf $X"),
             sh("rm -rf /$X"),
             sh("sh -c 'rm -rf /usr'"),
+            sh("echo ~ | xargs -I{} rm -rf {}"),
+            sh("f() { rm -rf \"$1\"; }; f /"),
+            sh("echo 'rm -rf ~' > x.sh; chmod +x x.sh; ./x.sh"),
+            sh("cat > x.sh <<'E'\nrm -rf ~\nE\nbash x.sh"),
+            sh("vim -c '!rm -rf ~' -c q"),
+            sh("sed '1e rm -rf ~' file"),
+            sh("make -f - <<'E'\nall:\n\trm -rf ~\nE"),
+            sh("ssh host bash <<'E'\nrm -rf /\nE"),
+            sh("git config alias.x '!rm -rf ~'"),
+            sh("git clone 'ext::sh -c \"rm -rf ~\"'"),
+            sh("tmux new -d 'rm -rf ~'"),
+            sh("npx rimraf ~"),
+            sh("ls / | xargs -I{} rm -rf /{}"),
+            sh("alias r='rm -rf'; r /"),
+            sh("f() { local d=$1; rm -rf \"$d\"; }; f \"$HOME\""),
+            sh("f() { shift; rm -rf \"$1\"; }; f x /"),
+            sh("arr=(/); rm -rf \"${arr[0]}\""),
+            sh("cat > x.py <<'E'\nimport shutil\nshutil.rmtree('/home')\nE\npython3 x.py"),
+            sh("printf 'all:\\n\\trm -rf ~\\n' > Makefile; make"),
+            sh("python3 -c \"import os; os.system('rm' + ' -rf /')\""),
+            sh("python3 -c \"from os import system as s; s('rm -rf /')\""),
+            sh("ruby -e 'Dir.glob(\"/home/*\").each{|f| FileUtils.rm_rf(f)}'"),
+            sh("awk '{system($0)}' <<< 'rm -rf /'"),
+            sh("bwrap --bind / / rm -rf /"),
+            sh("capsh -- -c 'rm -rf /'"),
+            sh("CC='sh -c \"rm -rf ~\"' make"),
+            sh("fd . / -x rm -rf"),
+            sh("python3 - <<'E'\nimport shutil, os\nshutil.rmtree(os.environ['HOME'])\nE"),
+            sh("awk 'BEGIN{system(\"rm -rf \" ENVIRON[\"HOME\"])}'"),
         ],
         not_matches: &[
             sh("rm -rf target node_modules"),
@@ -43,6 +72,20 @@ pub(super) static RULES: &[Rule] = &[
             sh("rm -rf ~/proj/target"),
             sh("rm -rf \"$BUILD_DIR\""),
             sh("grep -rn 'rm -rf /' docs"),
+            sh("f() { rm -rf \"$1\"; }; f build"),
+            sh("echo 'rm -rf build' > x.sh; sh x.sh"),
+            sh("sed 's/rm -rf ~/x/g' README.md"),
+            sh("vim -c 'w! x' -c 'q!'"),
+            sh("git config alias.st status"),
+            sh("tmux send-keys -t dev 'npm start' Enter"),
+            sh("npx rimraf dist"),
+            sh("ls old | xargs -I{} rm -rf old/{}"),
+            sh("alias r='rm -rf'; r build"),
+            sh("f() { local d=$1; rm -rf \"$d\"; }; f build"),
+            sh("cat > x.py <<'E'\nimport shutil\nshutil.rmtree('build')\nE\npython3 x.py"),
+            sh("awk '{print $1}' x"),
+            sh("printf 'all:\\n\\tcargo build\\n' > Makefile && make"),
+            sh("fd -e pyc . -x rm"),
         ],
         check: system_files,
     },
@@ -60,6 +103,8 @@ pub(super) static RULES: &[Rule] = &[
             sh("shred -n 1 /dev/vda"),
             sh("cat x | tee /dev/sda"),
             sh("sgdisk --zap-all /dev/sda"),
+            sh("zfs destroy -r tank"),
+            sh("lvremove -f vg/data"),
             write("/dev/sda"),
         ],
         not_matches: &[
@@ -67,6 +112,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("mkfs.ext4 disk.img"),
             sh("ls 2> /dev/null"),
             sh("fdisk -l /dev/sda"),
+            sh("zfs list"),
             sh("echo x > /dev/stderr"),
             sh("dd if=/dev/sda of=/dev/null count=1"),
         ],
@@ -113,12 +159,18 @@ pub(super) static RULES: &[Rule] = &[
             sh("rm -rf /tmp/*"),
             sh("rm -rf \"$UNSET\"/*"),
             sh("rm -rf .git"),
+            sh("rm -rf .git/objects"),
+            sh("mv .git /tmp/g"),
+            sh("cp /dev/null .git/HEAD"),
         ],
         not_matches: &[
             sh("rm -rf build/*"),
             sh("cd build && rm -rf *"),
             sh("rm -rf *.o"),
             sh("D=out; rm -rf \"$D\"/*"),
+            sh("rm -f .git/index.lock"),
+            sh("cat .git/HEAD"),
+            sh("mv .gitignore x"),
         ],
         check: everything_here,
     },
@@ -126,8 +178,9 @@ pub(super) static RULES: &[Rule] = &[
         id: RuleId::new("destruction/machine"),
         pack: Pack::Destruction,
         harm: "the machine, its first process or every process of the user is stopped",
-        decision: Decision::Ask,
+        decision: Decision::Deny,
         matches: &[
+            sh("echo b > /proc/sysrq-trigger"),
             sh("kill -9 1"),
             sh("kill -9 -1"),
             sh("kill -- -1"),
@@ -164,7 +217,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("echo 'DROP TABLE x'"),
             sh("mysql -e 'select * from drops'"),
         ],
-        check: database,
+        check: super::database::database,
     },
     Rule {
         id: RuleId::new("destruction/remote-resources"),
@@ -178,6 +231,8 @@ pub(super) static RULES: &[Rule] = &[
             sh("gh repo delete o/r --yes"),
             sh("az group delete -n g"),
             sh("docker system prune -a --volumes"),
+            sh("docker rm -f $(docker ps -aq)"),
+            sh("gh api -X DELETE repos/o/r"),
         ],
         not_matches: &[
             sh("terraform plan"),
@@ -185,6 +240,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("kubectl delete pod x"),
             sh("aws s3 ls"),
             sh("docker rm x"),
+            sh("gh api repos/o/r"),
             sh("gh repo view"),
         ],
         check: remote_resources,
@@ -303,6 +359,9 @@ fn device(ctx: &Ctx<'_>) -> Option<Hit> {
         "--version",
         "--help",
     ]);
+    if drops_volume(call) {
+        return ctx.deny("would delete a volume with every file on it; a person has to do that");
+    }
     if !formats || reads {
         return None;
     }
@@ -316,6 +375,16 @@ fn device(ctx: &Ctx<'_>) -> Option<Hit> {
         arg.text().replace(UNKNOWN, "a device that is only known at run time")
     ))
     .map(|hit| hit.at(arg.span))
+}
+
+/// Volumes that are named without `/dev`.
+fn drops_volume(call: &Call<'_>) -> bool {
+    match call.program.as_str() {
+        "lvremove" | "vgremove" | "pvremove" => !call.has(&["-t", "--test", "--help"]),
+        "zfs" | "zpool" => call.arg(0) == Some("destroy") && !call.has(&["-n", "-nv", "-nvr"]),
+        "btrfs" => call.arg(0) == Some("subvolume") && call.has(&["delete"]),
+        _ => false,
+    }
 }
 
 fn system_mode(ctx: &Ctx<'_>) -> Option<Hit> {
@@ -370,34 +439,42 @@ fn fork_bomb(ctx: &Ctx<'_>) -> Option<Hit> {
 
 fn everything_here(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
-    ctx.changes()
-        .iter()
-        .filter(|change| change.kind == Kind::Remove && change.recursive && !change.narrowed)
-        .find_map(|change| {
-            let target = &change.target;
-            let what = if target.rooted
-                && target.parts.len() == ctx.script.cwd_names.len() + 1
-                && target.parts.starts_with(&ctx.script.cwd_names)
-            {
-                match target.name() {
-                    ".git" => "the repository's whole history",
-                    name if all(name) => "everything in the working directory",
-                    _ => return None,
-                }
-            } else if call.is(&["find"]) && target.covers(&ctx.script.cwd_names) == Covers::Yes {
-                "everything in the working directory"
-            } else if (target.is(&["tmp"]) && !target.raw.contains(UNKNOWN))
-                || (target.parts.len() == 2 && target.is_inside(&["tmp"]) && all(target.name()))
-            {
-                "everybody's temporary files"
-            } else if behind_a_variable(&target.raw) {
-                "whatever stands below a variable that this script does not set"
-            } else {
-                return None;
-            };
-            ctx.ask(format!("would remove {what} (`{}`); name the files", target.shown()))
-                .map(|hit| hit.at(change.span))
-        })
+    ctx.changes().iter().filter(|change| change.kind != Kind::Mode && !change.narrowed).find_map(|change| {
+        let target = &change.target;
+        let inside = target.behind(&[".git"]).and_then(|rest| rest.first().map(String::as_str));
+        let history = match inside {
+            Some("objects" | "refs" | "HEAD" | "packed-refs" | "logs") => true,
+            Some(_) => false,
+            None => change.kind == Kind::Move && target.name() == ".git",
+        };
+        if !history && (change.kind != Kind::Remove || !change.recursive) {
+            return None;
+        }
+        let what = if history {
+            "the repository's whole history"
+        } else if target.rooted
+            && target.parts.len() == ctx.script.cwd_names.len() + 1
+            && target.parts.starts_with(&ctx.script.cwd_names)
+        {
+            match target.name() {
+                ".git" => "the repository's whole history",
+                name if all(name) => "everything in the working directory",
+                _ => return None,
+            }
+        } else if call.is(&["find"]) && target.covers(&ctx.script.cwd_names) == Covers::Yes {
+            "everything in the working directory"
+        } else if (target.is(&["tmp"]) && !target.raw.contains(UNKNOWN))
+            || (target.parts.len() == 2 && target.is_inside(&["tmp"]) && all(target.name()))
+        {
+            "everybody's temporary files"
+        } else if behind_a_variable(&target.raw) {
+            "whatever stands below a variable that this script does not set"
+        } else {
+            return None;
+        };
+        ctx.ask(format!("would remove {what} (`{}`); name the files", target.shown()))
+            .map(|hit| hit.at(change.span))
+    })
 }
 
 fn all(name: &str) -> bool {
@@ -412,6 +489,9 @@ fn behind_a_variable(raw: &str) -> bool {
 
 fn machine(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
+    if call.redirects.iter().any(|(_, arg)| arg.text() == "/proc/sysrq-trigger") {
+        return ctx.deny("would tell the kernel to stop or to kill; name the process by its id");
+    }
     let stops = match call.program.as_str() {
         "kill" => {
             let mut rest = call.args.iter().map(super::Arg::text).peekable();
@@ -435,66 +515,6 @@ fn machine(ctx: &Ctx<'_>) -> Option<Hit> {
         _ => false,
     };
     stops.then(|| ctx.ask("would stop the machine, its first process or every process of the user; name the process by its id"))?
-}
-
-const CLIENTS: [&str; 15] = [
-    "psql",
-    "mysql",
-    "mariadb",
-    "sqlite3",
-    "sqlite",
-    "sqlcmd",
-    "clickhouse-client",
-    "cqlsh",
-    "duckdb",
-    "mongosh",
-    "mongo",
-    "sqlplus",
-    "cockroach",
-    "usql",
-    "pgcli",
-];
-
-fn database(ctx: &Ctx<'_>) -> Option<Hit> {
-    let call = ctx.call()?;
-    let drops = match call.program.as_str() {
-        "dropdb" | "dropuser" => !call.has(&["--help"]),
-        "redis-cli" | "valkey-cli" => call
-            .args
-            .iter()
-            .any(|arg| matches!(arg.text().to_ascii_uppercase().as_str(), "FLUSHALL" | "FLUSHDB")),
-        "mysqladmin" => call.has(&["drop"]),
-        program if CLIENTS.contains(&program) => {
-            call.args.iter().any(|arg| loses_rows(arg.text()))
-                || call.redirects.iter().any(|(_, arg)| loses_rows(arg.text()))
-                || ctx.script.fed_text(call).is_some_and(loses_rows)
-                || ctx.script.upstream(call).iter().any(|source| {
-                    source.is(&["echo", "printf"]) && source.args.iter().any(|arg| loses_rows(arg.text()))
-                })
-        }
-        _ => false,
-    };
-    drops.then(|| {
-        ctx.ask("would drop or empty a database or table; make a backup and let a person confirm it")
-    })?
-}
-
-fn loses_rows(sql: &str) -> bool {
-    sql.split(';').any(|statement| {
-        let words: Vec<String> = statement
-            .split(|ch: char| !ch.is_alphanumeric() && ch != '_')
-            .filter(|word| !word.is_empty())
-            .map(str::to_ascii_uppercase)
-            .collect();
-        let has = |word: &str| words.iter().any(|other| other == word);
-        let pair = |first: &str, second: &[&str]| {
-            words.windows(2).any(|pair| pair[0] == first && second.contains(&pair[1].as_str()))
-        };
-        pair("DROP", &["DATABASE", "TABLE", "SCHEMA", "KEYSPACE", "OWNED"])
-            || words.first().is_some_and(|word| word == "TRUNCATE")
-            || (pair("DELETE", &["FROM"]) && !has("WHERE"))
-            || has("DROPDATABASE")
-    })
 }
 
 fn remote_resources(ctx: &Ctx<'_>) -> Option<Hit> {
@@ -527,9 +547,25 @@ fn remote_resources(ctx: &Ctx<'_>) -> Option<Hit> {
                     .any(|arg| arg.text().starts_with("delete-") || arg.text() == "terminate-instances")
         }
         "gcloud" | "az" => call.has(&["delete", "purge"]),
-        "gh" => has(&["repo", "delete"]) || has(&["release", "delete"]),
+        "gh" => {
+            has(&["repo", "delete"])
+                || has(&["release", "delete"])
+                || call.has(&["api"])
+                    && Options::read(&call.args, "XHfFq", &["method"])
+                        .value('X', "method")
+                        .is_some_and(|method| method.eq_ignore_ascii_case("DELETE"))
+        }
         "docker" | "podman" => {
-            has(&["system", "prune"]) && call.has(&["--volumes", "-af", "-a"]) || has(&["volume", "prune"])
+            has(&["system", "prune"]) && call.has(&["--volumes", "-af", "-a"])
+                || has(&["volume", "prune"])
+                || call.has(&["rm"])
+                    && call.args.iter().any(|arg| {
+                        ctx.script.inside(arg).any(|inner| {
+                            inner.is(&["docker", "podman"])
+                                && inner.has(&["ls", "ps", "-aq", "-qa"])
+                                && !inner.args.iter().any(|arg| arg.text().contains("filter"))
+                        })
+                    })
         }
         "npm" | "cargo" | "pnpm" => call.has(&["unpublish", "yank"]),
         _ => false,

@@ -97,7 +97,7 @@ impl Example {
             ExampleKind::Shell => f(&Event::Shell { script: self.text.as_bytes(), cwd }),
             ExampleKind::Write => f(&Event::Write { path: Path::new(self.text), cwd }),
             ExampleKind::Read => f(&Event::Read { path: Path::new(self.text), cwd }),
-            ExampleKind::Fetch => f(&Event::Fetch { url: self.text }),
+            ExampleKind::Fetch => f(&Event::Fetch { url: self.text, cwd }),
             ExampleKind::Output => f(&Event::Content { text: self.text, origin: Origin::ToolOutput }),
         }
     }

@@ -180,7 +180,8 @@ impl Git {
 
     /// Commands that git runs by itself.
     fn own_scripts(&mut self) {
-        for (key, value) in &self.configs {
+        let set = self.set_for_good();
+        for (key, value) in self.configs.iter().chain(&set) {
             let runs = matches!(
                 key.as_str(),
                 "core.pager"
@@ -190,9 +191,15 @@ impl Git {
                     | "diff.external"
                     | "core.fsmonitor"
                     | "core.askpass"
+                    | "core.gitproxy"
+                    | "gpg.program"
+                    | "interactive.difffilter"
+                    | "uploadpack.packobjectshook"
             ) || key.starts_with("pager.")
                 || key.ends_with(".textconv")
                 || key.ends_with(".command")
+                || key.starts_with("filter.") && !key.ends_with(".required")
+                || key.starts_with("merge.") && key.ends_with(".driver")
                 || key.rsplit('.').next() == Some("cmd");
             if runs {
                 self.scripts.push(value.clone());
@@ -216,7 +223,49 @@ impl Git {
                     rest => said(rest),
                 });
             }
+            ("difftool", _) => {
+                let options = Options::read(&self.args, "xt", &["extcmd", "tool"]);
+                self.scripts.extend(options.values('x', "extcmd").map(str::to_owned));
+            }
+            ("grep", _) => {
+                let pager = self.args.iter().filter_map(|arg| {
+                    let text = arg.text();
+                    text.strip_prefix("-O").or_else(|| text.strip_prefix("--open-files-in-pager="))
+                });
+                self.scripts.extend(pager.filter(|text| !text.is_empty()).map(str::to_owned));
+            }
+            ("clone" | "fetch" | "pull" | "push" | "ls-remote" | "archive" | "remote" | "submodule", _) => {
+                let short = if self.sub == "clone" { "uocbj" } else { "o" };
+                let options = Options::read(&self.args, short, &["upload-pack", "receive-pack", "exec"]);
+                let other = ["receive-pack", "exec"].into_iter().flat_map(|long| options.values('\0', long));
+                let given = options.values(if self.sub == "clone" { 'u' } else { '\0' }, "upload-pack");
+                let mut found: Vec<String> = given.chain(other).map(str::to_owned).collect();
+                // A transport that is a command.
+                found.extend(self.args.iter().filter_map(|arg| {
+                    Some(arg.text().strip_prefix("ext::")?.replace("%S", "").replace("% ", " "))
+                }));
+                self.scripts.extend(found);
+            }
             _ => {}
+        }
+    }
+
+    /// What `git config KEY VALUE` and `git clone -c KEY=VALUE` set for later.
+    fn set_for_good(&self) -> Vec<(String, String)> {
+        if self.sub == "clone" {
+            let options = Options::read(&self.args, "cuobj", &["config"]);
+            let given = options.values('c', "config").filter_map(|text| text.split_once('='));
+            return given.map(|(key, value)| (key.to_lowercase(), value.to_owned())).collect();
+        }
+        if self.sub != "config" {
+            return Vec::new();
+        }
+        let options = Options::read(&self.args, "f", &["file", "blob", "type", "default"]);
+        let mut words = options.operands.iter().map(|arg| arg.text()).peekable();
+        words.next_if(|word| *word == "set");
+        match (words.next(), words.next()) {
+            (Some(key), Some(value)) => vec![(key.to_lowercase(), value.to_owned())],
+            _ => Vec::new(),
         }
     }
 

@@ -21,6 +21,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("git push origin --delete main"),
             sh("git push origin :main"),
             sh("git push --mirror"),
+            sh("git push --force origin 'refs/heads/*:refs/heads/*'"),
             sh("git push -uf origin main"),
             sh("git push --force").on(""),
         ],
@@ -115,7 +116,7 @@ fn force_push(ctx: &Ctx<'_>) -> Option<Hit> {
         let gone = delete || text.contains(':') && from.is_empty();
         let branch = if to == "HEAD" { current(ctx, git) } else { Some(to.to_owned()) };
         let Some(branch) = branch else { return hit("…") };
-        if (force || plus || gone) && (protected(ctx, &branch) || branch.contains(marks::UNKNOWN)) {
+        if (force || plus || gone) && (protected(ctx, &branch) || branch.contains([marks::UNKNOWN, '*'])) {
             return hit(&marks::shown(&branch));
         }
     }

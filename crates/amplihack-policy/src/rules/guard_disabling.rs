@@ -26,6 +26,14 @@ pub(super) static RULES: &[Rule] = &[
             sh("rm -f ~/.claude/settings*.json"),
             sh("tee ~/.config/amplihack/config.toml < x"),
             sh("python3 -c \"open('.claude/settings.json','w').write('{}')\""),
+            sh(
+                "apply_patch <<'E'\n*** Begin Patch\n*** Update File: .claude/settings.json\n+x\n*** End Patch\nE",
+            ),
+            sh("git apply <<'E'\n--- a/.claude/settings.json\n+++ b/.claude/settings.json\nE"),
+            sh("git checkout HEAD~3 -- .claude/settings.json"),
+            sh("vim -es -c 'w! ~/.claude/settings.json' -c q"),
+            sh("unzip -o x.zip -d ~/.claude"),
+            sh("echo {} > .CLAUDE/settings.json"),
             write(".claude/settings.json"),
             write("/home/u/.amplihack/bin/amplihack-hooks"),
             write(".github/hooks/hooks.json"),
@@ -36,6 +44,9 @@ pub(super) static RULES: &[Rule] = &[
             sh("mkdir -p .claude/agents && touch .claude/agents/x.md"),
             sh("rm target/debug/amplihack-hooks"),
             sh("touch .github/workflows/ci.yml"),
+            sh("git apply <<'E'\n--- a/src/a.rs\n+++ b/src/a.rs\nE"),
+            sh("git checkout HEAD -- src/main.rs"),
+            sh("unzip x.zip -d vendor"),
             write("src/settings.json"),
             write(".github/workflows/ci.yml"),
         ],
@@ -71,6 +82,10 @@ pub(super) static RULES: &[Rule] = &[
             sh("export XPIA_ENABLED=0"),
             sh("env XPIA_BLOCK_HIGH_RISK=false x"),
             sh("claude --settings '{\"disableAllHooks\": true}'"),
+            sh("codex -c features.hooks=false exec x"),
+            sh("codex --disable hooks exec x"),
+            sh("amplihack --config policy=observe claude -p x"),
+            sh("amplihack claude --no-hooks -p x"),
         ],
         not_matches: &[
             sh("AMPLIHACK_POLICY=strict claude"),
@@ -89,6 +104,9 @@ pub(super) static RULES: &[Rule] = &[
             sh("pkill -f amplihack-hooks"),
             sh("killall amplihack"),
             sh("kill $(pgrep amplihack)"),
+            sh("kill -9 $PPID"),
+            sh("pgrep amplihack | xargs kill"),
+            sh("pkill -f 'hooks.*amplihack'"),
             sh("setenforce 0"),
             sh("ufw disable"),
         ],
@@ -178,7 +196,22 @@ fn variables(ctx: &Ctx<'_>) -> Option<Hit> {
             ))
             .map(|hit| hit.at(value.span));
     }
-    let agent = call.is(&AGENTS) && call.args.iter().any(|arg| arg.text().contains("disableAllHooks"));
+    let words: Vec<&str> = call.args.iter().map(super::Arg::text).collect();
+    let asked = call.is(&AGENTS)
+        && (words.windows(2).any(|pair| pair == ["--disable", "hooks"])
+            || words.starts_with(&["config", "set"]) && words.iter().any(|word| word.contains("ooks"))
+            || call.is(&["amplihack"]) && words.iter().any(|word| word.ends_with("policy=observe")));
+    if asked {
+        return ctx.deny("would start an agent whose hooks are switched off");
+    }
+    let agent = call.is(&AGENTS)
+        && call.args.iter().any(|arg| {
+            let text: String = arg.text().chars().filter(|ch| !ch.is_whitespace()).collect();
+            text.contains("disableAllHooks")
+                || text.contains("features.hooks=false")
+                || text == "--no-hooks"
+                || text == "--disable=hooks"
+        });
     agent.then(|| ctx.deny("would start an agent whose hooks are switched off"))?
 }
 
@@ -187,6 +220,20 @@ fn killed(ctx: &Ctx<'_>) -> Option<Hit> {
     let hit = || ctx.deny("would end a guard of this machine; leave it running");
     match call.program.as_str() {
         "pkill" | "killall" => call.args.iter().any(|arg| names_guard(arg.text())).then(hit)?,
+        "kill"
+            if ctx.script.upstream(call).into_iter().any(|source| {
+                source.is(&["pgrep", "pidof", "ps", "grep"])
+                    && source.args.iter().any(|arg| names_guard(arg.text()))
+            }) =>
+        {
+            hit()
+        }
+        "fuser" => {
+            (call.has(&["-k", "--kill"]) && call.args.iter().any(|arg| names_guard(arg.text()))).then(hit)?
+        }
+        "kill" if call.command.words.iter().any(is_parent) => {
+            ctx.deny("would end the process that this session belongs to; leave it running")
+        }
         "kill" => call
             .args
             .iter()
@@ -213,9 +260,14 @@ fn killed(ctx: &Ctx<'_>) -> Option<Hit> {
     }
 }
 
+/// `$PPID`: the agent, or what stands between it and this script.
+fn is_parent(word: &crate::shell::Word) -> bool {
+    word.pieces.iter().any(|piece| matches!(piece, crate::shell::Piece::Variable(name) if name == "PPID"))
+}
+
 fn names_guard(text: &str) -> bool {
     let name = base(text);
-    name.starts_with("amplihack") || name.starts_with("xpia")
+    name.contains("amplihack") || name.starts_with("xpia")
 }
 
 const AGENTS: [&str; 6] = ["claude", "codex", "copilot", "amp", "amplihack", "gemini"];

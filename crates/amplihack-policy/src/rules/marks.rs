@@ -26,6 +26,14 @@ pub(crate) fn mark(text: &str, first: bool, out: &mut String) {
     }
 }
 
+/// A path from an option or from code: programs put the home in for a leading `~` where the shell did not.
+pub(crate) fn path(text: &str) -> String {
+    match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{TILDE}{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
 /// The text as it was written; unknown parts stay marked.
 pub(crate) fn plain(marked: &str) -> String {
     marked

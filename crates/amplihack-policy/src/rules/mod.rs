@@ -5,6 +5,7 @@ mod change;
 mod code;
 mod content;
 mod credential;
+mod database;
 mod destruction;
 mod example;
 mod exfiltration;
@@ -21,6 +22,7 @@ mod privilege;
 mod programs;
 mod remote_code;
 mod script;
+mod search;
 mod target;
 
 use std::fmt;

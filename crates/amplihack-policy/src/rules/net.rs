@@ -69,13 +69,13 @@ pub(crate) fn runs_input(call: &Call<'_>) -> bool {
 }
 
 fn is_input(text: &str) -> bool {
-    matches!(text, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+    matches!(text, "-" | "/dev/stdin") || text.starts_with("/dev/fd/") || text.starts_with("/proc/self/fd/")
 }
 
 /// Files that a command saves a download in.
 pub(crate) fn saved(script: &Script<'_>, call: &Call<'_>) -> Vec<Target> {
     let mut found = Vec::new();
-    let mut add = |text: &str| found.push(script.target_in(text, call.dir.as_deref()));
+    let mut add = |text: &str| found.push(script.target_in(&super::marks::path(text), call.dir.as_deref()));
     let by_url = |arg: &&&Arg| arg.text().contains("://") || arg.text().contains('.');
     match call.program.as_str() {
         "curl" => {
@@ -95,7 +95,8 @@ pub(crate) fn saved(script: &Script<'_>, call: &Call<'_>) -> Vec<Target> {
                     "output-dir",
                 ],
             );
-            let into = options.value('\0', "output-dir").map(|dir| format!("{dir}/")).unwrap_or_default();
+            let into = options.long.iter().rev().find(|(name, _)| name.starts_with("output-"));
+            let into = into.and_then(|(_, dir)| Some(format!("{}/", dir.as_deref()?))).unwrap_or_default();
             options.values('o', "output").for_each(|text| add(&format!("{into}{text}")));
             if options.has('O') || options.has_long("remote-name") || options.has_long("remote-name-all") {
                 options
@@ -156,6 +157,28 @@ pub(crate) fn downloads<'s>(script: &'s Script<'_>) -> &'s [Target] {
         let mut found = Vec::new();
         for call in &script.calls {
             found.extend(saved(script, call));
+            if call.is(&["scp", "rsync"]) {
+                let operands: Vec<&Arg> = call.operands().collect();
+                if let [sources @ .., to] = operands.as_slice() {
+                    let remote =
+                        |arg: &&&Arg| arg.text().contains(':') && !arg.text().starts_with(['/', '.']);
+                    for source in sources.iter().filter(remote) {
+                        found.push(script.target(call, to));
+                        let inside = format!(
+                            "{}/{}",
+                            to.marked(),
+                            base(source.text().rsplit(':').next().unwrap_or_default())
+                        );
+                        found.push(script.target_in(&inside, call.dir.as_deref()));
+                    }
+                }
+            }
+            if let Some(code) = code::code(script, call).filter(|code| code::connects(code)) {
+                let named = code::literals(&code)
+                    .into_iter()
+                    .filter(|text| !text.contains("://") && !text.contains(' '));
+                found.extend(named.map(|text| script.target_in(&text, call.dir.as_deref())));
+            }
             let writes = || {
                 let redirected = call
                     .redirects
@@ -241,11 +264,11 @@ pub(crate) fn sends(script: &Script<'_>, call: &Call<'_>) -> Option<&'static str
             .args
             .iter()
             .any(|arg| arg.text().starts_with("--post") || arg.text().starts_with("--body") || arg.dynamic),
-        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "ftp" | "tftp" | "lftp" | "sendmail" | "mail"
-        | "mutt" | "msmtp" | "http" | "https" | "xh" | "croc" | "wormhole" | "websocat" => !help,
+        "nc" | "ncat" | "netcat" | "socat" | "telnet" | "ftp" | "sftp" | "tftp" | "lftp" | "sendmail"
+        | "mail" | "mutt" | "msmtp" | "http" | "https" | "xh" | "croc" | "wormhole" | "websocat" => !help,
         "ssh" => true,
-        "scp" | "rsync" | "sftp" => call.operands().any(remote),
-        "rclone" | "gsutil" | "s3cmd" | "mc" | "az" => {
+        "scp" | "rsync" => call.operands().any(remote),
+        "rclone" | "gsutil" | "s3cmd" | "mc" | "az" | "gcloud" => {
             call.has(&["copy", "cp", "sync", "put", "move", "mv", "upload"])
         }
         "aws" => call.has(&["s3", "s3api"]),

@@ -129,7 +129,9 @@ const FILES: [(&[&str], &str); 13] = [
 
 /// Whether this is one of this plane's own files, or holds them.
 pub(crate) fn plane(change: &Change, home: Option<&Path>) -> Option<&'static str> {
-    let target = &change.target;
+    // Some file systems know no letter case.
+    let lower = |part: &String| part.to_lowercase();
+    let target = &Target { parts: change.target.parts.iter().map(lower).collect(), ..change.target.clone() };
     for (names, what) in FILES {
         if target.behind(names).is_some() {
             return Some(what);
@@ -141,7 +143,7 @@ pub(crate) fn plane(change: &Change, home: Option<&Path>) -> Option<&'static str
         return Some("the configuration of this policy");
     }
     if let Some(home) = home {
-        let mut own = names(home);
+        let mut own: Vec<String> = names(home).iter().map(lower).collect();
         own.push(".amplihack".to_owned());
         if target.rooted
             && target.parts.len() >= own.len()
@@ -206,6 +208,9 @@ pub(crate) fn sensitive(change: &Change, home: Option<&Path>) -> Option<Sensitiv
             _ => ask("keys and settings of SSH"),
         };
     }
+    if target.rooted && target.parts.is_empty() && change.kind == Kind::Write {
+        return ask("files anywhere in the system");
+    }
     if target.rooted && target.parts.first().is_some_and(|first| first == "etc") {
         return etc(change);
     }
@@ -221,6 +226,13 @@ pub(crate) fn sensitive(change: &Change, home: Option<&Path>) -> Option<Sensitiv
             Kind::Write if rest.first().is_some_and(|name| name.ends_with(".sample")) => None,
             Kind::Write => ask("the repository's git hooks"),
         };
+    }
+    if let Some(rest) = target.behind(&[".git"])
+        && change.kind != Kind::Mode
+        && matches!(rest.first().map(String::as_str), Some("config" | "info"))
+        && rest.last().is_some_and(|name| name == "config" || name == "attributes")
+    {
+        return ask("git's own settings, by which it runs commands");
     }
     let at_home = home.is_some_and(|home| {
         target.rooted && target.parts.len() == names(home).len() + 1 && target.parts.starts_with(&names(home))

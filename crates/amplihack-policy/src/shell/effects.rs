@@ -18,6 +18,11 @@ impl Reader<'_> {
                 let home = || Word { pieces: vec![Piece::Variable("HOME".to_owned())], span: command.span };
                 self.cd(target.cloned().unwrap_or_else(home), shell);
             }
+            "alias" => {
+                for (name, word) in arguments.iter().filter_map(super::unwrap::assignment) {
+                    self.aliases.insert(name, render(&word));
+                }
+            }
             "popd" => self.cd(Word::plain("-", command.span), shell),
             "export" | "declare" | "typeset" | "local" | "readonly" => {
                 for (name, word) in arguments.iter().filter_map(super::unwrap::assignment) {
@@ -64,12 +69,26 @@ impl Reader<'_> {
             }
             "shift" => {
                 self.variables.set("@", Value::anything(), false);
-                self.variables.set("1", Value::anything(), false);
+                // Each may now be any that stood behind it.
+                for at in 1..9 {
+                    let behind = self.variables.get(&(at + 1).to_string(), shell.maybe).cloned();
+                    match behind {
+                        Some(behind) => self.variables.set(&at.to_string(), behind, true),
+                        None if at == 1 && shell.function.is_none() => {
+                            self.variables.set("1", Value::anything(), false);
+                        }
+                        None => {}
+                    }
+                }
                 if let Some(function) = &shell.function {
                     self.forwards.entry(function.clone()).and_modify(|drops| *drops = true);
                 }
             }
             _ => {
+                if self.functions.contains_key(program) && arguments.len() < 64 {
+                    // The function's body sees them as `$1`, `$2`, …
+                    self.positional(&command.words);
+                }
                 for cd in self.functions.get(program).cloned().unwrap_or_default() {
                     self.cd(cd, shell);
                 }
@@ -96,12 +115,33 @@ impl Reader<'_> {
 
     pub(super) fn positional(&mut self, words: &[Word]) {
         for (index, word) in words.iter().enumerate() {
-            let value = word.literal().map_or_else(Value::anything, Value::text);
+            if self.late(word.span) {
+                return;
+            }
+            let value = known(word).map_or_else(Value::anything, Value::text);
             self.variables.set(&index.to_string(), value, true);
         }
-        let all: Option<Vec<String>> = words.iter().skip(1).map(Word::literal).collect();
+        let all: Option<Vec<String>> = words.iter().skip(1).map(known).collect();
         let all = all.map_or_else(Value::anything, |fields| Value { choices: vec![fields], unknown: false });
         self.variables.set("@", all.clone(), true);
         self.variables.set("*", all, true);
     }
+}
+
+/// A word whose only variables are the directories that every session has; they stay as they are written.
+fn known(word: &Word) -> Option<String> {
+    let plain = word.pieces.iter().all(|piece| match piece {
+        Piece::Literal { .. } => true,
+        Piece::Variable(name) => super::variables::STANDING.contains(&name.as_str()),
+        Piece::Dynamic(_) => false,
+    });
+    let tilde = match word.pieces.first() {
+        Some(Piece::Literal { text, quoted: false }) => text.strip_prefix('~'),
+        _ => None,
+    };
+    let home = tilde.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    plain.then(|| match home {
+        Some(_) => render(word).replacen('~', "${HOME}", 1),
+        None => render(word),
+    })
 }

@@ -5,10 +5,12 @@
 mod ansi;
 mod braces;
 mod brush;
+mod editors;
 mod effects;
 mod gate;
 mod heredoc;
 mod items;
+mod launchers;
 mod lexer;
 pub mod model;
 mod oneliner;
@@ -25,7 +27,9 @@ mod unwrap;
 mod variables;
 mod word;
 mod wrappers;
+mod written;
 
+pub(crate) use model::LATE;
 pub use model::{Command, Fed, Parsed, Piece, Redirect, RedirectKind, Undecided, Word};
 pub use quoting::{Quoting, quoting_at};
 

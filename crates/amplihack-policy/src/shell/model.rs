@@ -138,3 +138,13 @@ pub struct Parsed {
     /// What neither parser could read, and dynamic programs. Not empty: the script must not be let through.
     pub undecided: Vec<Undecided>,
 }
+
+/// Why reading ended before the script did.
+pub(crate) const LATE: &str = "reading the script takes too long";
+
+impl Parsed {
+    /// Whether the time was over before all was read.
+    pub(crate) fn is_late(&self) -> bool {
+        self.undecided.iter().any(|undecided| undecided.why == LATE)
+    }
+}

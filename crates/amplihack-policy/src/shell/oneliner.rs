@@ -59,13 +59,15 @@ pub(super) fn started(code: &str, backticks: bool, pipes: bool) -> Vec<Started> 
     let src = code.as_bytes();
     let mut found = Vec::new();
     let (mut at, mut word) = (0, "");
+    let renamed = renamed(code);
+    let starts = |word: &str| STARTERS.contains(&word) || renamed.contains(&word);
     while at < src.len() {
         match src[at] {
             quote @ (b'"' | b'\'') => {
                 let (text, end) = literal(code, at, quote);
                 if pipes && (next_is(src, end, b'|') || before_is(src, at, b'|')) {
                     found.push(Started::Script(text));
-                } else if STARTERS.contains(&word) {
+                } else if starts(word) {
                     // perl and ruby need no parentheses.
                     arguments(code, at, &mut found, word);
                 }
@@ -88,7 +90,7 @@ pub(super) fn started(code: &str, backticks: bool, pipes: bool) -> Vec<Started> 
                     found.extend(delimited(code, at).map(Started::Script));
                 }
             }
-            b'(' if STARTERS.contains(&word) => {
+            b'(' if starts(word) => {
                 arguments(code, at + 1, &mut found, word);
                 (at, word) = (at + 1, "");
             }
@@ -99,15 +101,38 @@ pub(super) fn started(code: &str, backticks: bool, pipes: bool) -> Vec<Started> 
     found
 }
 
+/// Names that code gives functions which start commands: `system as s`, `{execSync: e}`.
+fn renamed(code: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for starter in STARTERS {
+        for (at, _) in code.match_indices(starter).take(8) {
+            let rest = code[at + starter.len()..].trim_start();
+            let Some(rest) = rest.strip_prefix("as ").or_else(|| rest.strip_prefix(':')) else { continue };
+            let rest = rest.trim_start();
+            let len = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+            names.extend(rest.get(..len).filter(|name| !name.is_empty()));
+        }
+    }
+    names
+}
+
 /// The plain texts from `from` to the end of the call.
 fn arguments(code: &str, from: usize, found: &mut Vec<Started>, name: &str) {
     let src = code.as_bytes();
-    let (mut at, mut depth, mut texts, mut list) = (from, 0_i32, Vec::new(), None);
+    let (mut at, mut depth, mut texts, mut list, mut joins) = (from, 0_i32, Vec::new(), None, false);
     while at < src.len() && depth >= 0 && texts.len() < 64 {
         match src[at] {
             quote @ (b'"' | b'\'' | b'`') => {
                 let (text, end) = literal(code, at, quote);
-                texts.push(text);
+                // A look-up in the environment is that variable.
+                let lookup = ["ENVIRON[", "environ[", "getenv(", "ENV[", "environ.get("];
+                let named = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                if named && lookup.iter().any(|name| code[..at].trim_end().ends_with(name)) {
+                    texts.push(format!("${{{text}}}"));
+                    joins = true;
+                } else {
+                    texts.push(text);
+                }
                 at = end;
                 continue;
             }
@@ -124,6 +149,9 @@ fn arguments(code: &str, from: usize, found: &mut Vec<Started>, name: &str) {
     }
     if texts.is_empty() {
         return;
+    }
+    if texts.len() > 1 && (joins || list.is_none()) {
+        found.push(Started::Script(texts.concat()));
     }
     // `execvp(file, [name, …])`: the list's first is only a name.
     if name.starts_with("exec")

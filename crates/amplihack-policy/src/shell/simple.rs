@@ -39,6 +39,9 @@ const SCRIPTS: &[&str] = &[
     "RSYNC_RSH",
     "FCEDIT",
     "SUDO_EDITOR",
+    "CC",
+    "CXX",
+    "RUSTC_WRAPPER",
 ];
 
 /// Commands that evaluate names in their words.
@@ -63,11 +66,18 @@ const EVALUATING: &[&str] = &[
 /// Puts what embedded scripts print in their place, where it is known.
 pub(super) fn put_outputs(parts: &mut [Part], flows: &[Flow]) {
     for part in parts {
+        if let Part::Dynamic { source, quoted, .. } = part
+            && says_above(source)
+        {
+            *part = Part::Text { text: "..".to_owned(), quoted: *quoted };
+        }
         let Part::Dynamic { source, quoted, nested: Some(number) } = part else { continue };
         if source.starts_with(['<', '>']) {
             continue;
         }
-        if let Some(text) =
+        if let Some(name) = said_directory(source) {
+            *part = Part::Variable { name: name.to_owned(), quoted: *quoted };
+        } else if let Some(text) =
             flows.get(*number).and_then(|flow| flow.output.as_deref()).filter(|text| !text.is_empty())
         {
             *part = Part::Text { text: text.trim_end_matches('\n').to_owned(), quoted: *quoted };
@@ -75,12 +85,34 @@ pub(super) fn put_outputs(parts: &mut [Part], flows: &[Flow]) {
     }
 }
 
+/// Whether an expansion gives the directory above.
+fn says_above(source: &str) -> bool {
+    let plain: String = source.chars().filter(|ch| !matches!(ch, '"' | '\'' | ' ')).collect();
+    plain.starts_with("${PWD%")
+        || matches!(plain.as_str(), "$(dirname$PWD)" | "$(dirname$(pwd))" | "`dirname$PWD`")
+}
+
+/// The variable that holds what a substitution prints: the directory.
+fn said_directory(source: &str) -> Option<&'static str> {
+    let inner = source.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
+    let inner = inner.or_else(|| source.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')))?;
+    // The repository's root is the directory or holds it.
+    matches!(
+        inner.trim(),
+        "pwd" | "pwd -P" | "pwd -L" | "command pwd" | "/bin/pwd" | "git rev-parse --show-toplevel"
+    )
+    .then_some("PWD")
+}
+
 impl Reader<'_> {
     /// A word's parts, its scripts run; and what `<(…)` in it gives.
     pub(super) fn word(&mut self, raw: &Raw, place: Place<'_>, shell: &Shell) -> (Words, Option<Flow>) {
         let span = place.span(raw.start, raw.end());
-        let variants =
-            if self.words > WORDS && raw.text.contains('{') { None } else { braces::expand(&raw.text) };
+        let variants = if self.words > WORDS && raw.text.contains('{') {
+            None
+        } else {
+            braces::expand(&raw.text, || self.is_over())
+        };
         self.words += variants.as_ref().map_or(0, |variants| variants.len() - 1);
         let Some(variants) = variants else {
             self.embedded(lex(&raw.text).nested, raw, place, shell);
@@ -149,11 +181,17 @@ impl Reader<'_> {
         let bare = simple.words.is_empty();
         let mut assignments = Vec::new();
         for raw in &simple.assignments {
+            if self.late(span) {
+                return Flow::default();
+            }
             assignments.extend(self.assignment(raw, place, shell, bare));
         }
         let mut words: Words = Vec::new();
         let mut writers: Vec<(Nested, &Raw)> = Vec::new();
         for raw in &simple.words {
+            if self.late(span) {
+                return Flow::default();
+            }
             let (more, readers) = self.word(raw, place, shell);
             words.extend(more);
             if let (Some(flow), None) = (readers, &inner.fed) {
@@ -174,6 +212,9 @@ impl Reader<'_> {
             let found =
                 lex(&redirect.target.text).nested.into_iter().filter(|nested| nested.embed == Embed::Writer);
             writers.extend(found.map(|nested| (nested, &redirect.target)));
+        }
+        if self.late(span) {
+            return Flow::default();
         }
         let mut flow = Flow { commands: Vec::new(), output: Some(String::new()) };
         for words in self.variables.wordings(&words, shell.maybe) {
@@ -249,6 +290,9 @@ impl Reader<'_> {
         let maybe = shell.maybe || !bare || !subscript.is_empty();
         if value.starts_with('(') {
             let fields = self.array(value, raw.start + at, place, shell);
+            for (at, choice) in fields.choices.iter().flatten().take(64).enumerate() {
+                self.variables.set(&format!("{name}[{at}]"), Value::text(choice), true);
+            }
             self.variables.set(&format!("{name}[@]"), fields.clone(), maybe || append);
             self.variables.set(&format!("{name}[*]"), fields, maybe || append);
             return Vec::new();
@@ -385,7 +429,15 @@ impl Reader<'_> {
         if program == "tee" {
             flow.output.clone_from(&shell.input);
         }
-        for start in self.forwarded(&program, command).into_iter().chain(unwrap(
+        let alias =
+            self.aliases.get(&program).filter(|_| command.words[0].literal().as_deref() == Some(&program));
+        let alias = alias.map(|text| Inner::Script {
+            text: format!("{text} {}", super::unwrap::quoted(&command.words[1..])),
+            positional: Vec::new(),
+        });
+        self.note_written(command, flow.output.as_deref());
+        let written = self.runs_written(&program, command);
+        for start in self.forwarded(&program, command).into_iter().chain(written).chain(alias).chain(unwrap(
             &program,
             &command.words,
             shell.input.as_deref(),

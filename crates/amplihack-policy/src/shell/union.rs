@@ -6,7 +6,7 @@ use amplihack_utils::sys::WorkLimit;
 
 use super::heredoc::{Clean, HereDocument, clean};
 use super::items::{Item, Raw, simples};
-use super::model::{Fed, Parsed, Redirect, Undecided, Word};
+use super::model::{Fed, LATE, Parsed, Redirect, Undecided, Word};
 use super::variables::{Value, Variables};
 use super::{brush, gate, plain, tree, word};
 use crate::decision::Span;
@@ -109,6 +109,10 @@ pub(super) struct Reader<'a> {
     pub(super) functions: HashMap<String, Vec<Word>>,
     /// Functions that run their arguments, and whether they drop some first.
     pub(super) forwards: HashMap<String, bool>,
+    /// Aliases, with their texts.
+    pub(super) aliases: HashMap<String, String>,
+    /// Files that commands of this script wrote, by their names, with what is in them.
+    pub(super) written: HashMap<String, String>,
     /// A reader that could not make sense of everything is going through its findings.
     pub(super) quiet: bool,
 }
@@ -126,6 +130,8 @@ impl<'a> Reader<'a> {
             variables: Variables::default(),
             functions: HashMap::new(),
             forwards: HashMap::new(),
+            aliases: HashMap::new(),
+            written: HashMap::new(),
             quiet: false,
         }
     }
@@ -134,7 +140,8 @@ impl<'a> Reader<'a> {
     pub(super) fn outermost(mut self, text: &str) -> Parsed {
         self.fresh(text, None, &mut Shell::default());
         let whole = Span { start: 0, end: text.len() };
-        if self.variables.asked_in_loop && self.out.undecided.len() < 64 && !self.late(whole) {
+        let again = self.variables.asked_in_loop && self.out.undecided.len() < 64;
+        if again && !self.out.is_late() && !self.late(whole) {
             self.variables.restart();
             self.scripts.clear();
             self.documents.clear();
@@ -155,12 +162,22 @@ impl<'a> Reader<'a> {
 
     /// Whether time is over; noted once.
     pub(super) fn late(&mut self, span: Span) -> bool {
-        const WHY: &str = "reading the script takes too long";
-        let late = self.deadline.is_over();
-        if late && !self.out.undecided.iter().any(|undecided| undecided.why == WHY) {
-            self.undecided(WHY, span);
+        let late = self.is_over();
+        if late {
+            self.out_of_time(span);
         }
         late
+    }
+
+    /// Whether time is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.deadline.is_over()
+    }
+
+    fn out_of_time(&mut self, span: Span) {
+        if !self.out.undecided.iter().any(|undecided| undecided.why == LATE) {
+            self.undecided(LATE, span);
+        }
     }
 
     /// Reads a script that no parser has seen: the outermost, or one in `span` that was put together.
@@ -230,8 +247,9 @@ impl<'a> Reader<'a> {
         if let Some(items) = plain::read(text) {
             return self.list(&items, place, shell);
         }
-        let Some(tree) = tree::read(text, self.deadline) else {
-            self.late(whole);
+        // tree-sitter looks at the clock seldom, and what it made has to be gone through and given back.
+        let Some(tree) = tree::read(text, self.deadline.earlier(self.limits.deadline / 10)) else {
+            self.out_of_time(whole);
             return Flow::default();
         };
         let other = if shell.brush { brush::read(text) } else { None };
@@ -290,6 +308,9 @@ impl<'a> Reader<'a> {
             Item::Pipe(stages) => {
                 let mut before: Option<Flow> = None;
                 for stage in stages {
+                    if self.late(place.span(0, 1)) {
+                        break;
+                    }
                     let mut inner = shell.clone();
                     if let Some(before) = before {
                         inner.input.clone_from(&before.output);

@@ -1,5 +1,6 @@
 //! Commands that only start another one: what they start.
 
+use super::launchers::launched;
 use super::model::{Piece, Word};
 use super::oneliner::{Started, started};
 use super::wrappers::{self, OTHERS};
@@ -40,6 +41,15 @@ pub(super) fn render(word: &Word) -> String {
 /// Words as source, with blanks between them.
 pub(super) fn join(words: &[Word]) -> String {
     words.iter().map(render).collect::<Vec<_>>().join(" ")
+}
+
+/// Words as source, each one word again where it is known.
+pub(super) fn quoted(words: &[Word]) -> String {
+    let one = |word: &Word| match (word.pieces.as_slice(), word.literal()) {
+        ([Piece::Literal { quoted: false, .. }], _) | (_, None) => render(word),
+        (_, Some(text)) => format!("'{}'", text.replace('\'', "'\\''")),
+    };
+    words.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
 fn text(word: &Word) -> String {
@@ -85,20 +95,28 @@ pub(super) fn unwrap(program: &str, words: &[Word], input: Option<&str>) -> Vec<
         "xargs" => xargs(arguments, input),
         "find" | "fd" | "fdfind" => find(arguments),
         "parallel" => parallel(arguments),
-        "flock" | "su" | "runuser" | "script" | "ssh" | "watch" => wrappers::scripted(program, arguments),
+        "ssh" => wrappers::ssh(arguments, input),
+        "flock" | "su" | "sg" | "runuser" | "script" | "watch" => wrappers::scripted(program, arguments),
         "at" | "batch" => input
             .map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() })
             .into_iter()
             .collect(),
-        "docker" | "podman" | "kubectl" | "nerdctl" | "git" | "uv" | "poetry" | "pipenv" | "pdm"
-        | "hatch" | "bundle" | "pnpm" => wrappers::sub_command(program, arguments),
+        "docker" | "docker-compose" | "podman" | "kubectl" | "nerdctl" | "git" | "uv" | "poetry"
+        | "pipenv" | "pdm" | "hatch" | "bundle" | "pnpm" => wrappers::sub_command(program, arguments),
         "busybox" | "toybox" => plain(arguments),
+        // Where the command begins depends on too many options: every place is looked at.
+        "bwrap" | "capsh" | "daemonize" | "start-stop-daemon" | "nsjail" | "minijail0" | "ld.so" => {
+            tails(arguments)
+        }
+        _ if program.starts_with("qemu-") => tails(arguments),
+        "claude" | "codex" | "copilot" => wrappers::sub_command(program, arguments),
         "tar" | "rsync" | "scp" | "sftp" => {
             arguments.iter().enumerate().filter_map(|(at, word)| option(arguments, at, word)).collect()
         }
         _ if program.starts_with("ld-linux") || program.starts_with("ld-musl") => plain(arguments),
         _ => {
-            interpreter(program, arguments, input).or_else(|| listed(program, arguments)).unwrap_or_default()
+            let known = interpreter(program, arguments, input).or_else(|| listed(program, arguments));
+            known.unwrap_or_else(|| launched(program, arguments, input))
         }
     }
 }
@@ -106,6 +124,19 @@ pub(super) fn unwrap(program: &str, words: &[Word], input: Option<&str>) -> Vec<
 /// The rest is a command.
 pub(super) fn plain(words: &[Word]) -> Vec<Inner> {
     if words.is_empty() { Vec::new() } else { vec![Inner::argv(words.to_vec())] }
+}
+
+/// Every end of these words, since any of them may be the command.
+fn tails(words: &[Word]) -> Vec<Inner> {
+    let starts = (0..words.len().min(16)).filter(|at| !text(&words[*at]).starts_with('-'));
+    let mut found: Vec<Inner> = starts.map(|at| Inner::argv(words[at..].to_vec())).collect();
+    // `capsh -- -c SCRIPT`, and a program whose arguments follow a `--`.
+    if let Some(at) = words.iter().position(|word| text(word) == "--") {
+        let program = words[..at].iter().rev().find(|word| !text(word).starts_with('-')).cloned();
+        let program = program.unwrap_or_else(|| Word::plain("bash", words[at].span));
+        found.push(Inner::argv([&[program][..], &words[at + 1..]].concat()));
+    }
+    found
 }
 
 /// The rest is joined to a script, as ssh does.
@@ -308,7 +339,8 @@ fn shell(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
 }
 
 fn is_stdin(word: &Word) -> bool {
-    matches!(text(word).as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+    let text = text(word);
+    text == "/dev/stdin" || text.starts_with("/dev/fd/") || text.starts_with("/proc/self/fd/")
 }
 
 /// `<(…)`
@@ -343,7 +375,7 @@ fn xargs(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
     let unknown = Word { pieces: vec![Piece::Dynamic("$(xargs)".to_owned())], span };
     match (mark, input) {
         (None, Some(input)) => {
-            words.extend(input.split_whitespace().take(256).map(|text| Word::plain(text, span)));
+            words.extend(input.split_whitespace().take(256).map(|text| active(text, span)));
         }
         (None, None) => words.push(unknown),
         (Some(mark), input) => {
@@ -351,15 +383,24 @@ fn xargs(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
             for word in &mut words {
                 match (word.literal(), value) {
                     (Some(text), Some(value)) if text.contains(&mark) => {
-                        *word = Word::plain(text.replace(&mark, value), word.span);
+                        *word = active(&text.replace(&mark, value), word.span);
                     }
                     (Some(text), None) if text == mark => *word = unknown.clone(),
+                    (Some(text), None) if text.contains(&mark) && !text.contains(char::is_whitespace) => {
+                        let parts = text.split(&mark).map(|part| active(part, span).pieces);
+                        word.pieces = parts.collect::<Vec<_>>().join(&unknown.pieces[0]);
+                    }
                     _ => {}
                 }
             }
         }
     }
     vec![Inner::argv(words)]
+}
+
+/// Text in which a `~` or a glob that the shell has put there, or would have, still counts.
+fn active(text: &str, span: crate::decision::Span) -> Word {
+    Word { pieces: vec![Piece::Literal { text: text.to_owned(), quoted: false }], span }
 }
 
 fn find(arguments: &[Word]) -> Vec<Inner> {
@@ -450,9 +491,16 @@ fn interpreter(program: &str, arguments: &[Word], input: Option<&str>) -> Option
         "awk" | "gawk" | "mawk" | "nawk" => {
             let code =
                 arguments.get(operands(arguments, "vFf", &["--assign", "--field-separator"])).map(render)?;
-            return Some(
-                started(&code, false, true).into_iter().map(|start| inner(start, arguments)).collect(),
-            );
+            let mut found: Vec<Inner> =
+                started(&code, false, true).into_iter().map(|start| inner(start, arguments)).collect();
+            // A command that is a variable or a field: any text may be it.
+            if code.split("system(").skip(1).any(|rest| !rest.trim_start().starts_with('"')) {
+                let texts = code.split('"').skip(1).step_by(2).chain(input);
+                found.extend(
+                    texts.map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() }),
+                );
+            }
+            return Some(found);
         }
         _ => return None,
     };

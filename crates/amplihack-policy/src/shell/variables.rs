@@ -1,6 +1,6 @@
 //! What a script's own assignments say about its variables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::model::{Piece, Word};
 use super::word::Part;
@@ -9,8 +9,14 @@ use crate::decision::Span;
 /// Values that one variable, and wordings that one command may have.
 const CHOICES: usize = 16;
 
+/// Variables that a value may name: what they hold is known later, from the machine.
+pub(super) const STANDING: [&str; 2] = ["HOME", "PWD"];
+
 /// Bytes of a value that are followed; a longer one may be anything.
 const LONGEST: usize = 64 * 1024;
+
+/// Bytes that a field costs beside its text.
+const FIELD: usize = 16;
 
 /// What a variable may hold: one of `choices`, each a list of fields, or, if `unknown`, anything else.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,7 +64,11 @@ pub(super) struct Variables {
 impl Variables {
     /// Notes an assignment. `maybe`: it may not happen, or happen in a loop.
     pub(super) fn set(&mut self, name: &str, value: Value, maybe: bool) {
-        let long = value.choices.iter().any(|fields| fields.iter().map(String::len).sum::<usize>() > LONGEST);
+        // A field counts as much as the room that it takes.
+        let long = value
+            .choices
+            .iter()
+            .any(|fields| fields.iter().map(|field| FIELD + field.len()).sum::<usize>() > LONGEST);
         let value = if long { Value::anything() } else { value };
         self.ever.entry(name.to_owned()).or_default().merge(&value);
         if maybe {
@@ -83,14 +93,13 @@ impl Variables {
     /// The wordings that a command's words may have.
     pub(super) fn wordings(&mut self, words: &[(Vec<Part>, Span)], maybe: bool) -> Vec<Vec<Word>> {
         let mut environments: Vec<HashMap<String, Vec<String>>> = vec![HashMap::new()];
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
         for (index, (parts, _)) in words.iter().enumerate() {
             for part in parts {
                 let Part::Variable { name, .. } = part else { continue };
-                if seen.contains(&name.as_str()) {
+                if !seen.insert(name) {
                     continue;
                 }
-                seen.push(name);
                 let Some(value) = self.get(name, maybe).filter(|value| !value.unknown || index == 0) else {
                     continue;
                 };
@@ -130,6 +139,18 @@ impl Variables {
     }
 }
 
+/// A value's text, with what it names of [`STANDING`] as variables again.
+fn push(text: &str, quoted: bool, pieces: &mut Vec<Piece>) {
+    for name in STANDING {
+        let Some((before, behind)) = text.split_once(&format!("${{{name}}}")) else { continue };
+        pieces.push(Piece::Literal { text: before.to_owned(), quoted });
+        pieces.push(Piece::Variable(name.to_owned()));
+        pieces.push(Piece::Literal { text: behind.to_owned(), quoted });
+        return;
+    }
+    pieces.push(Piece::Literal { text: text.to_owned(), quoted });
+}
+
 /// The words that one word becomes when its variables are put in.
 fn fields(
     parts: &[Part],
@@ -149,7 +170,7 @@ fn fields(
                 None if name.contains('[') => pieces.push(Piece::Dynamic(format!("${{{name}}}"))),
                 None => pieces.push(Piece::Variable(name.clone())),
                 Some(values) if *quoted && !(name == "@" || name.ends_with("[@]")) => {
-                    pieces.push(Piece::Literal { text: values.join(" "), quoted: true });
+                    push(&values.join(" "), true, &mut pieces);
                 }
                 Some(values) => {
                     let split = |text: &String| -> Vec<String> {
@@ -164,7 +185,7 @@ fn fields(
                             done.push(Word { pieces: std::mem::take(&mut pieces), span });
                         }
                         if !text.is_empty() || *quoted {
-                            pieces.push(Piece::Literal { text: text.clone(), quoted: *quoted });
+                            push(text, *quoted, &mut pieces);
                         }
                     }
                 }

@@ -257,7 +257,7 @@ impl Reader<'_> {
             Some(b'0'..=b'9') => inner.bytes().take_while(u8::is_ascii_digit).count(),
             _ => name_len(inner.as_bytes()),
         };
-        let whole = name > 0 && matches!(&inner[name..], "" | "[@]" | "[*]");
+        let whole = name > 0 && (matches!(&inner[name..], "" | "[@]" | "[*]") || is_number(&inner[name..]));
         if whole {
             self.variable(inner, quoted);
             return end;
@@ -311,6 +311,14 @@ pub(super) fn name_len(src: &[u8]) -> usize {
         return 0;
     }
     src.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count()
+}
+
+/// `[0]`
+fn is_number(subscript: &str) -> bool {
+    let inner = subscript.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.is_some_and(|digits| {
+        !digits.is_empty() && digits.len() < 4 && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 #[cfg(test)]

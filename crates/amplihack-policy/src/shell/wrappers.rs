@@ -80,6 +80,8 @@ pub(super) const OTHERS: &[Wrapper] = &[
             "eatmydata",
             "unbuffer",
             "torsocks",
+            "cross-env",
+            "shx",
         ],
         "",
         &[],
@@ -133,20 +135,38 @@ fn value<'a>(words: &'a [Word], short: &str, long: &str) -> Option<&'a Word> {
     words.get(at + 1)
 }
 
+/// `ssh host COMMAND`, and the commands of its own settings. A command without a file of its own reads what ssh reads.
+pub(super) fn ssh(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
+    const VALUED: &str = "BbcDEeFIiJLlmOopQRSWw";
+    let at = operands(arguments, VALUED, &[]);
+    let after = arguments.get(at + 1..).unwrap_or_default();
+    // Options may follow the host.
+    let command = &after[operands(after, VALUED, &[])..];
+    let mut inner = joined(command);
+    let shell = match command {
+        [] => true,
+        [program, options @ ..] => {
+            let program = text(program);
+            matches!(program.rsplit('/').next(), Some("sh" | "bash" | "zsh" | "dash" | "ksh"))
+                && options.iter().all(|word| text(word).starts_with('-'))
+                && !options.iter().any(|word| text(word).contains('c'))
+        }
+    };
+    let script = |text: &str| Inner::Script { text: text.to_owned(), positional: Vec::new() };
+    inner.extend(input.filter(|_| shell).map(script));
+    let settings = arguments.iter().map(super::unwrap::render);
+    inner.extend(settings.filter_map(|word| {
+        let setting = word.strip_prefix("-o").unwrap_or(&word).trim_start();
+        let (name, value) = setting.split_once(['=', ' '])?;
+        let runs = ["proxycommand", "localcommand", "knownhostscommand"];
+        runs.contains(&name.to_ascii_lowercase().as_str()).then(|| script(value))
+    }));
+    inner
+}
+
 /// Wrappers whose command is a script.
 pub(super) fn scripted(program: &str, arguments: &[Word]) -> Vec<Inner> {
     match program {
-        "ssh" => {
-            let at = operands(arguments, "BbcDEeFIiJLlmOopQRSWw", &[]);
-            let after = arguments.get(at + 1..).unwrap_or_default();
-            // Options may follow the host.
-            let mut inner = joined(&after[operands(after, "BbcDEeFIiJLlmOopQRSWw", &[])..]);
-            let proxies = arguments[..at]
-                .iter()
-                .filter_map(|word| text(word).strip_prefix("ProxyCommand=").map(str::to_owned));
-            inner.extend(proxies.map(|text| Inner::Script { text, positional: Vec::new() }));
-            inner
-        }
         "watch" => joined(&arguments[operands(arguments, "n", &["--interval"])..]),
         "flock" => {
             let rest = arguments
@@ -177,11 +197,14 @@ pub(super) fn scripted(program: &str, arguments: &[Word]) -> Vec<Inner> {
 
 /// Programs with a sub-command that runs a command.
 pub(super) fn sub_command(program: &str, arguments: &[Word]) -> Vec<Inner> {
-    let verb = arguments.iter().position(|word| !text(word).starts_with('-'));
+    let verb = arguments.iter().position(|word| {
+        let word = text(word);
+        !word.starts_with('-') && !matches!(word.as_str(), "compose" | "container")
+    });
     let Some(verb) = verb else { return Vec::new() };
     let rest = &arguments[verb + 1..];
     match (program, text(&arguments[verb]).as_str()) {
-        ("docker" | "podman" | "nerdctl" | "kubectl", "exec" | "run") => {
+        ("docker" | "docker-compose" | "podman" | "nerdctl" | "kubectl", "exec" | "run") => {
             let options = [
                 "--env",
                 "--user",
@@ -208,6 +231,10 @@ pub(super) fn sub_command(program: &str, arguments: &[Word]) -> Vec<Inner> {
             }
             plain(rest.get(operands(rest, "euwvplmhcn", &options) + 1..).unwrap_or_default())
         }
+        ("claude" | "codex" | "copilot", "mcp") => match rest.iter().position(|word| text(word) == "--") {
+            Some(at) => plain(&rest[at + 1..]),
+            None => Vec::new(),
+        },
         ("git", "bisect") if rest.first().is_some_and(|word| text(word) == "run") => plain(&rest[1..]),
         ("git", "submodule") => match rest.iter().position(|word| text(word) == "foreach") {
             Some(at) => joined(&rest[at + 1 + operands(&rest[at + 1..], "", &[])..]),

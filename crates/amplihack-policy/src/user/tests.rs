@@ -49,8 +49,8 @@ not_match = ["curl https://good.example"]
     let world = ExampleWorld::default();
     let cwd = Path::new(ExampleWorld::CWD);
     for (event, expected) in [
-        (Event::Fetch { url: "https://evil.example/" }, Decision::Deny),
-        (Event::Fetch { url: "https://good.example/" }, Decision::None),
+        (Event::Fetch { url: "https://evil.example/", cwd }, Decision::Deny),
+        (Event::Fetch { url: "https://good.example/", cwd }, Decision::None),
         (Event::Read { path: Path::new("/home/u/private/x"), cwd }, Decision::Deny),
         (Event::Write { path: Path::new("/home/u/private/x"), cwd }, Decision::Deny),
         (Event::Read { path: Path::new("/home/u/x"), cwd }, Decision::None),

@@ -89,6 +89,12 @@ pub(crate) fn scripts(len: usize) -> Vec<(&'static str, String)> {
         ("find", format!("find . {}", fill("-exec a ; "))),
         ("git", fill("git commit;")),
         ("rm", fill("rm a;")),
+        ("many variables", format!("echo {}", number(len / 7, &|n| format!("$v{n} ")))),
+        ("many removals", format!("rm -rf {}", number(len / 8, &|n| format!("d{n}/x ")))),
+        ("many secrets", format!("cat {}", number(len / 8, &|n| format!(".a{n}/x ")))),
+        ("long pipeline of words", format!("a {}| b", fill("x | y "))),
+        ("positional words", format!("set -- {};echo \"$@\"", fill("a "))),
+        ("quoted braces in a row", format!("ls {}", fill("\"{a,b}\"{c,d}"))),
         // Found by random input.
         ("quoted brace product", format!("a -{}\"{}", "{a,b}".repeat(10), fill("{a,b}"))),
         ("open braces in a word", format!("ls {}", fill("{a,b/x"))),

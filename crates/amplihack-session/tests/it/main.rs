@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod deadlines;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod exits;
 #[cfg(test)]
 mod launcher;

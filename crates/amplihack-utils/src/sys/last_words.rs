@@ -5,6 +5,7 @@
 //! take no lock.
 #![expect(unsafe_code, reason = "signal handlers, their stack and `_exit` have no safe counterpart")]
 
+use std::cell::UnsafeCell;
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -41,15 +42,23 @@ const SIGNALS: [libc::c_int; 8] = [
 /// Enough for a handler that writes and ends, with the widest registers that a kernel saves below it.
 const STACK_BYTES: usize = 64 * 1024;
 
+/// The handlers' stack. It is not touched before a signal comes, so it costs no page.
+#[repr(align(16))]
+struct Stack(UnsafeCell<[u8; STACK_BYTES]>);
+
+// SAFETY: only the kernel uses it, for one handler at a time of the one thread that it is given to, and the handler never returns.
+unsafe impl Sync for Stack {}
+
+static STACK: Stack = Stack(UnsafeCell::new([0; STACK_BYTES]));
+
 /// Lays `words` ready for every end that this process does not choose: SIGSEGV (a stack that overflows, too), SIGBUS,
 /// SIGABRT, SIGALRM, SIGILL, SIGFPE, SIGSYS, SIGTRAP, and a panic on any thread.
 ///
 /// Call it first of all, on the main thread. Calling it again replaces the words.
 pub fn arm(words: LastWords) -> io::Result<()> {
     replace(words);
-    let stack = Box::leak(vec![0_u8; STACK_BYTES].into_boxed_slice());
-    let stack = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: STACK_BYTES };
-    // SAFETY: the memory is leaked, so that it outlives the process's last signal; the old stack is not asked for.
+    let stack = libc::stack_t { ss_sp: STACK.0.get().cast(), ss_flags: 0, ss_size: STACK_BYTES };
+    // SAFETY: the memory is static, so that it outlives the process's last signal; the old stack is not asked for.
     check(unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) })?;
     // SAFETY: all zeros is a valid value of these C structures, and each is filled by the call that follows.
     let (mut action, mut all): (libc::sigaction, libc::sigset_t) =

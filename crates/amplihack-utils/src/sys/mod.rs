@@ -5,6 +5,7 @@
 
 mod capture;
 mod child;
+pub mod entry;
 pub mod last_words;
 mod limits;
 mod proc;
@@ -21,4 +22,4 @@ pub use signal::{
     Exit, ended, ignores, open_pidfd, reap, send, send_to_group, send_to_process, stop_self, stopped,
 };
 pub use terminal::{SavedTerminal, is_terminal};
-pub use work::WorkLimit;
+pub use work::{WorkLimit, worked};

@@ -1,34 +1,44 @@
 //! How long a thread may work, whatever else the machine does meanwhile.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
 /// An end for the work of the thread that made it, in the processor's time: on a busy machine the same work is done as on an
 /// idle one. Waiting does not count, so whoever may be kept waiting needs a deadline of another kind as well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct WorkLimit(Duration);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkLimit {
+    /// What the thread may have had of the processor.
+    work: Duration,
+    /// Before this moment it cannot have had so much. The clock is read in the process itself, the processor's time by a system call,
+    /// so that looking often costs little.
+    not_before: Instant,
+}
 
 impl WorkLimit {
     /// After `time` of work from now on.
     pub fn after(time: Duration) -> Self {
-        Self(worked() + time)
+        let now = Instant::now();
+        Self { not_before: now.checked_add(time).unwrap_or(now), work: worked().saturating_add(time) }
     }
 
     /// The same end, `time` earlier.
     #[must_use]
     pub fn earlier(self, time: Duration) -> Self {
-        Self(self.0.saturating_sub(time))
+        Self {
+            work: self.work.saturating_sub(time),
+            not_before: self.not_before.checked_sub(time).unwrap_or_else(Instant::now),
+        }
     }
 
     /// Whether it is over.
     pub fn is_over(self) -> bool {
-        worked() > self.0
+        Instant::now() > self.not_before && worked() > self.work
     }
 }
 
 /// What this thread has had of the processor.
-fn worked() -> Duration {
+pub fn worked() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or(Duration::MAX)
 }
 
@@ -41,6 +51,7 @@ mod tests {
         let limit = WorkLimit::after(Duration::from_millis(30));
         std::thread::sleep(Duration::from_millis(60));
         assert!(!limit.is_over(), "a thread that sleeps does not work");
+        assert!(WorkLimit::after(Duration::MAX).earlier(Duration::from_secs(1)) != limit, "no overflow");
         let mut sum = 0_u64;
         while !limit.is_over() {
             sum = std::hint::black_box(sum.wrapping_add(1));

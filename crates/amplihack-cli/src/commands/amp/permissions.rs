@@ -54,9 +54,11 @@ impl TestArgs {
         let mut rest = Vec::new();
         let mut words = self.args.into_iter();
         while let Some(word) = words.next() {
-            let (name, value) = match word.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (word.as_str(), None),
+            let short = word.strip_prefix("-c").filter(|rest| !rest.is_empty());
+            let (name, value) = match (short, word.split_once('=')) {
+                (Some(value), _) => ("-c", Some(value.to_owned())),
+                (None, Some((name, value))) => (name, Some(value.to_owned())),
+                (None, None) => (word.as_str(), None),
             };
             let mut value = || {
                 let next = value.clone().or_else(|| words.next());
@@ -72,6 +74,7 @@ impl TestArgs {
         let settings_file = file.ok_or_else(|| {
             Failure::input("no rules are named; give the settings file with --settings-file FILE")
         })?;
+        let context = context.filter(|context| !context.is_empty());
         Ok(Question { settings_file, context, json, tool: self.tool, args: arguments(&rest) })
     }
 }

@@ -1,0 +1,275 @@
+//! The decoder of Claude Code's `stream-json`, with and without partial messages.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::sys::Exit;
+
+use super::wire::{Block, Content, Control, Limits, Line, Message, Stream, System, Texts};
+use crate::decode::lines::{self, JsonLines, raw, warning};
+use crate::decode::wire::Str;
+use crate::event::{
+    AgentEvent, End, Json, McpServer, Permission, Started, Text, ToolCall, ToolResult, Totals, Usage,
+};
+
+/// What Claude writes as the user's words when it is interrupted; there may be no record of the end after it.
+const INTERRUPTED: &str = "[Request interrupted by user";
+
+/// The decoder of Claude Code's stream.
+#[derive(Debug, Default)]
+pub(crate) struct ClaudeStream {
+    pub(super) session: Option<String>,
+    /// The last whole text of the main agent.
+    pub(super) text: Option<String>,
+    /// Messages that arrive in parts, by the sub-agent that they belong to.
+    partial: BTreeMap<String, (String, Totals)>,
+    /// Calls whose denial was already told.
+    pub(super) denied: BTreeSet<String>,
+    pub(super) interrupted: bool,
+    /// What was used up to the last record.
+    pub(super) used: Totals,
+    pub(super) end: Option<End>,
+}
+
+impl crate::Decode for ClaudeStream {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        lines::read(self, line, out);
+    }
+
+    fn said(&mut self) -> Option<End> {
+        let interrupted = || {
+            let message = "the agent was interrupted and left no record of its end".to_owned();
+            self.interrupted.then(|| End::Interrupted { message, summary: crate::event::Summary::default() })
+        };
+        self.end.clone().or_else(interrupted)
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    fn finish(&mut self, exit: Option<Exit>) -> End {
+        lines::end(self.said(), exit, self.text.as_ref(), self.session.as_ref())
+    }
+}
+
+impl JsonLines for ClaudeStream {
+    fn json(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error> {
+        let read: Line<'_> = serde_json::from_str(line)?;
+        match read.kind.text() {
+            "assistant" => self.assistant(line, read.message, read.parent.own(), out),
+            "user" => self.user(line, read.message, read.parent.own(), out),
+            "stream_event" => self.stream(read.event, read.parent.own(), out),
+            "system" => self.system(serde_json::from_str(line)?, out),
+            "result" => self.record(serde_json::from_str(line)?, out),
+            "control_request" => control(serde_json::from_str(line)?, out),
+            "rate_limit_event" => limits(&serde_json::from_str(line)?, out),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl ClaudeStream {
+    fn assistant(
+        &mut self,
+        line: &str,
+        message: Message<'_>,
+        parent: Option<String>,
+        out: &mut Vec<AgentEvent>,
+    ) {
+        let id = message.id.own();
+        match message.content {
+            Content::None => {}
+            Content::Text(text) => self.said_text(text.into_owned(), &id, &parent, out),
+            Content::Blocks(blocks) => {
+                for (index, block) in blocks.into_iter().enumerate() {
+                    self.block(line, index, block, &id, &parent, out);
+                }
+            }
+        }
+        let amounts = message.usage.map(|counts| counts.totals()).filter(Totals::has_tokens);
+        if let Some(amounts) = amounts {
+            let (model, total) = (message.model.own(), false);
+            out.push(AgentEvent::Usage(Usage { message: id, model, total, amounts }));
+        }
+    }
+
+    fn block(
+        &mut self,
+        line: &str,
+        index: usize,
+        block: Block<'_>,
+        message: &Option<String>,
+        parent: &Option<String>,
+        out: &mut Vec<AgentEvent>,
+    ) {
+        match block.kind.text() {
+            "text" => self.said_text(block.text.string(), message, parent, out),
+            "thinking" => out.push(AgentEvent::Thinking(Text {
+                text: block.thinking.string(),
+                delta: false,
+                message: message.clone(),
+                parent: parent.clone(),
+            })),
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => out.push(AgentEvent::ToolCall(ToolCall {
+                id: block.id.string(),
+                name: block.name.string(),
+                input: block.input.map(Json::from).unwrap_or_default(),
+                parent: parent.clone(),
+            })),
+            kind if kind.ends_with("tool_result") => out.push(tool_result(block, parent)),
+            kind => whole_block("assistant", kind, line, index, out),
+        }
+    }
+
+    fn said_text(
+        &mut self,
+        text: String,
+        message: &Option<String>,
+        parent: &Option<String>,
+        out: &mut Vec<AgentEvent>,
+    ) {
+        if parent.is_none() {
+            self.text = Some(text.clone());
+        }
+        out.push(AgentEvent::Text(Text {
+            text,
+            delta: false,
+            message: message.clone(),
+            parent: parent.clone(),
+        }));
+    }
+
+    /// What tools gave back. The user's own words are nothing that the agent did.
+    fn user(&mut self, line: &str, message: Message<'_>, parent: Option<String>, out: &mut Vec<AgentEvent>) {
+        let Content::Blocks(blocks) = message.content else { return };
+        let only_words = blocks.iter().all(|block| block.kind.text() == "text");
+        self.interrupted |= blocks.iter().any(|block| block.text.text().starts_with(INTERRUPTED));
+        if only_words {
+            return;
+        }
+        for (index, block) in blocks.into_iter().enumerate() {
+            if block.kind.text().ends_with("tool_result") {
+                out.push(tool_result(block, &parent));
+            } else {
+                whole_block("user", block.kind.text(), line, index, out);
+            }
+        }
+    }
+
+    fn stream(&mut self, event: Stream<'_>, parent: Option<String>, out: &mut Vec<AgentEvent>) {
+        let key = parent.clone().unwrap_or_default();
+        let message = || self.partial.get(&key).map(|(id, _)| id.clone());
+        let delta = |text: Str<'_>| Text { text: text.string(), delta: true, message: message(), parent };
+        match (event.kind.text(), event.delta.kind.text()) {
+            ("content_block_delta", "text_delta") => out.push(AgentEvent::Text(delta(event.delta.text))),
+            ("content_block_delta", "thinking_delta") => {
+                out.push(AgentEvent::Thinking(delta(event.delta.thinking)));
+            }
+            ("message_start", _) => {
+                let amounts = event.message.usage.map(|counts| counts.totals()).unwrap_or_default();
+                let id = event.message.id.string();
+                self.partial.insert(key, (id.clone(), amounts));
+                let (model, total) = (event.message.model.own(), false);
+                out.push(AgentEvent::Usage(Usage { message: Some(id), model, total, amounts }));
+            }
+            ("message_delta", _) => {
+                if let (Some(counts), Some((id, amounts))) = (event.usage, self.partial.get_mut(&key)) {
+                    *amounts = counts.over(*amounts);
+                    out.push(AgentEvent::Usage(Usage {
+                        message: Some(id.clone()),
+                        amounts: *amounts,
+                        ..Usage::default()
+                    }));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn system(&mut self, line: System<'_>, out: &mut Vec<AgentEvent>) {
+        match line.subtype.text() {
+            "init" => {
+                let started = started(line);
+                self.session.clone_from(&started.session);
+                out.push(AgentEvent::Started(started));
+            }
+            "api_retry" => out.push(warning("retry", retry(&line))),
+            "permission_denied" => {
+                let id = line.call.string();
+                self.denied.insert(id.clone());
+                out.push(AgentEvent::PermissionDecided(Permission {
+                    id,
+                    tool: line.tool.own(),
+                    allowed: Some(false),
+                    reason: line.message.own(),
+                }));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn started(line: System<'_>) -> Started {
+    let server = |server: super::wire::Server<'_>| McpServer {
+        name: server.name.string(),
+        status: server.status.string(),
+    };
+    Started {
+        agent: AgentBinary::Claude,
+        session: line.session.own(),
+        version: line.version.own(),
+        model: line.model.own(),
+        cwd: line.cwd.own(),
+        tools: line.tools.0.into_iter().filter_map(Str::own).collect(),
+        mcp_servers: line.mcp_servers.0.into_iter().map(server).collect(),
+    }
+}
+
+fn retry(line: &System<'_>) -> String {
+    let number = |number: Option<i64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+    let status = line.error_status.0.map(|status| format!(", status {status}")).unwrap_or_default();
+    let error = if line.error.text().is_empty() { "no reason given" } else { line.error.text() };
+    let (attempt, most) = (number(line.attempt.0), number(line.max_retries.0));
+    format!(
+        "attempt {attempt} of {most} in {:.0} ms: {error}{status}",
+        line.retry_delay.0.unwrap_or_default()
+    )
+}
+
+fn tool_result(block: Block<'_>, parent: &Option<String>) -> AgentEvent {
+    AgentEvent::ToolResult(ToolResult {
+        id: block.call.string(),
+        output: block.content.into_text(),
+        is_error: block.is_error.0.unwrap_or_default(),
+        exit_code: None,
+        parent: parent.clone(),
+    })
+}
+
+/// The block of `line` at `index`, in its own text.
+fn whole_block(role: &str, kind: &str, line: &str, index: usize, out: &mut Vec<AgentEvent>) {
+    let texts = serde_json::from_str::<Texts<'_>>(line).unwrap_or_default();
+    if let Some(block) = texts.message.content.0.get(index) {
+        out.push(raw(&format!("{role}/{kind}"), block));
+    }
+}
+
+fn control(line: Control<'_>, out: &mut Vec<AgentEvent>) {
+    if line.request.subtype.text() == "can_use_tool" {
+        out.push(AgentEvent::PermissionAsked(Permission {
+            id: line.id.string(),
+            tool: line.request.tool.own(),
+            allowed: None,
+            reason: line.request.reason.own(),
+        }));
+    }
+}
+
+fn limits(line: &Limits<'_>, out: &mut Vec<AgentEvent>) {
+    let status = line.info.status.text();
+    if !matches!(status, "" | "allowed") {
+        out.push(warning("rate_limit", format!("{status}: {}", line.info.kind.text())));
+    }
+}

@@ -1,0 +1,150 @@
+//! What the decoders of JSON lines share: from bytes to JSON, and what becomes of a line that says nothing else.
+
+use std::borrow::Cow;
+
+use amplihack_utils::sys::Exit;
+use serde_json::value::RawValue;
+
+use super::wire::{Str, record};
+use crate::event::{AgentEvent, End, Json, Raw, Warning};
+
+/// Reads one line of JSON of one agent.
+pub(crate) trait JsonLines {
+    /// Adds what the JSON text `line` says to `out`; nothing if it has no place there. On an error nothing has changed.
+    fn json(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error>;
+}
+
+/// Gives `line` to `reader`. Adds at least one event: what the reader leaves out is [`AgentEvent::Raw`].
+pub(crate) fn read(reader: &mut impl JsonLines, line: &[u8], out: &mut Vec<AgentEvent>) {
+    let text = match std::str::from_utf8(line) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(error) => {
+            out.push(warning("not_utf8", format!("bytes that are no UTF-8 were replaced: {error}")));
+            String::from_utf8_lossy(line)
+        }
+    };
+    let before = out.len();
+    let failed = reader.json(&text, out).err();
+    if failed.is_some()
+        && let Some(mended) = mend(&text)
+    {
+        // What fails again is shown as it came.
+        let _ = reader.json(&mended, out);
+    }
+    if out.len() == before {
+        unread(&text, out);
+    }
+}
+
+/// A warning of `kind`, as an event.
+pub(crate) fn warning(kind: &str, message: impl Into<String>) -> AgentEvent {
+    AgentEvent::Warning(Warning::new(kind, message))
+}
+
+/// JSON that the model has no place for.
+pub(crate) fn raw(kind: &str, value: &RawValue) -> AgentEvent {
+    AgentEvent::Raw(Raw { kind: Some(kind.to_owned()), value: Some(value.into()), text: None })
+}
+
+/// The end of a run, given the last thing that the agent said, and its name of the session.
+pub(crate) fn end(
+    said: Option<End>,
+    exit: Option<Exit>,
+    text: Option<&String>,
+    session: Option<&String>,
+) -> End {
+    let mut end = End::settle(said, exit);
+    let summary = end.summary_mut();
+    summary.text = summary.text.take().or_else(|| text.cloned());
+    summary.session = summary.session.take().or_else(|| session.cloned());
+    end
+}
+
+record! {
+    struct Kind<'a> {
+        kind: Str<'a> = "type",
+        subtype: Str<'a> = "subtype",
+        item: Option<Inner<'a>> = "item",
+        event: Option<Inner<'a>> = "event",
+    }
+    struct Inner<'a> {
+        kind: Str<'a> = "type",
+    }
+}
+
+/// A line without a place: whole, with the agent's word for it.
+pub(crate) fn unread(line: &str, out: &mut Vec<AgentEvent>) {
+    match serde_json::from_str::<&RawValue>(line) {
+        Ok(value) => {
+            let kind = serde_json::from_str::<Kind<'_>>(line).unwrap_or_default();
+            let inner =
+                [Some(kind.subtype), kind.item.map(|item| item.kind), kind.event.map(|event| event.kind)];
+            let inner = inner.into_iter().flatten().find_map(Str::own);
+            let kind = kind.kind.own().map(|word| match inner {
+                Some(inner) => format!("{word}/{inner}"),
+                None => word,
+            });
+            out.push(AgentEvent::Raw(Raw { kind, value: Some(Json::from(value)), text: None }));
+        }
+        Err(error) => {
+            out.push(warning("not_json", format!("a line of the agent's stream is not JSON: {error}")));
+            out.push(AgentEvent::Raw(Raw { kind: None, value: None, text: Some(line.to_owned()) }));
+        }
+    }
+}
+
+/// `line` with every escaped half of a surrogate pair replaced; `None` if there is none.
+///
+/// JavaScript writes them where it has cut a text in the middle of a character; they are JSON, but no text.
+fn mend(line: &str) -> Option<String> {
+    let bytes = line.as_bytes();
+    let mut mended = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(found) = memchr::memchr(b'\\', bytes.get(at..).unwrap_or_default()) {
+        at += found;
+        let unit = surrogate(bytes, at);
+        let paired = unit.is_some_and(|unit| unit < 0xdc00)
+            && surrogate(bytes, at + 6).is_some_and(|unit| unit >= 0xdc00);
+        match unit {
+            Some(_) if !paired => {
+                mended.push_str(line.get(copied..at)?);
+                mended.push_str("\\ufffd");
+                copied = at + 6;
+                at = copied;
+            }
+            Some(_) => at += 12,
+            None => at += 2,
+        }
+    }
+    if copied == 0 {
+        return None;
+    }
+    mended.push_str(line.get(copied..)?);
+    Some(mended)
+}
+
+/// The surrogate that is escaped at `at`.
+fn surrogate(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
+    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xd800..0xe000).contains(unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mend;
+
+    #[test]
+    fn only_halves_are_mended() {
+        for (line, expected) in [
+            (r#""a""#, None),
+            (r#""\ud83e\udd80 \\ud83e \n""#, None),
+            (r#""\ud83e""#, Some(r#""\ufffd""#)),
+            (r#""é\udd80\ud83e\ud83e\udd80\\\udd80""#, Some(r#""é\ufffd\ufffd\ud83e\udd80\\\ufffd""#)),
+            (r"\ud8", None),
+            (r"\ud83e\", Some(r"\ufffd\")),
+        ] {
+            assert_eq!(mend(line).as_deref(), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Lines that break other readers, each with what it means.
+
+use amplihack_agent::event::{End, FailKind};
+use amplihack_agent::{AgentBinary, AgentEvent};
+use amplihack_utils::sys::Exit;
+use serde_json::json;
+
+use crate::{AGENTS, Decoded, decode, lines};
+
+const CLAUDE_DONE: &str =
+    r#"{"is_error":false,"subtype":"success","result":"ok ","num_turns":3,"type":"result"}"#;
+const CODEX_DONE: &str = r#"{"type":"turn.completed","usage":{"input_tokens":9,"cached_input_tokens":4}}"#;
+const COPILOT_DONE: &str =
+    r#"{"type":"result","sessionId":"s","exitCode":0,"usage":{"premiumRequests":1.5}}"#;
+
+const DONE: [(AgentBinary, &str); 3] = [
+    (AgentBinary::Claude, CLAUDE_DONE),
+    (AgentBinary::Codex, CODEX_DONE),
+    (AgentBinary::Copilot, COPILOT_DONE),
+];
+
+fn json_of(decoded: &Decoded) -> Vec<serde_json::Value> {
+    decoded.events().map(|event| serde_json::to_value(event).unwrap()).collect()
+}
+
+fn kind(end: &End) -> Option<FailKind> {
+    match end {
+        End::Failed { kind, .. } => Some(*kind),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_result_and_exit_1_is_no_success() {
+    for (agent, done) in DONE {
+        assert!(lines(agent, &[done], 0).end.is_success(), "{agent}");
+        assert_eq!(kind(&lines(agent, &[done], 1).end), Some(FailKind::ExitAfterSuccess), "{agent}");
+        let killed = decode(agent, [done.as_bytes()], Some(Exit::Signal(9))).end;
+        assert_eq!(kind(&killed), Some(FailKind::ExitAfterSuccess), "{agent}");
+    }
+}
+
+#[test]
+fn exit_0_without_a_result_is_no_success() {
+    for agent in AGENTS {
+        assert_eq!(kind(&lines(agent, &[], 0).end), Some(FailKind::NoResult), "{agent}");
+        assert_eq!(kind(&lines(agent, &["{}", "words"], 2).end), Some(FailKind::Exit), "{agent}");
+    }
+}
+
+#[test]
+fn what_is_not_json_is_told_and_kept_and_the_next_line_is_read() {
+    for (agent, done) in DONE {
+        let decoded = lines(agent, &["  Warning: a line \u{2028} for people ", "{\"type\":", done], 0);
+        for (events, text) in
+            decoded.lines.iter().zip(["  Warning: a line \u{2028} for people ", "{\"type\":"])
+        {
+            assert!(matches!(&events[0], AgentEvent::Warning(warning) if warning.kind == "not_json"));
+            assert!(matches!(&events[1], AgentEvent::Raw(raw) if raw.text.as_deref() == Some(text)));
+        }
+        assert!(decoded.end.is_success(), "{agent}");
+    }
+}
+
+#[test]
+fn what_is_unknown_is_kept_whole() {
+    for agent in AGENTS {
+        for (line, kind) in [
+            (r#"{"type":"new.kind","n":1E400,"deep":[[[{"a":"\ud83e"}]]]}"#, Some("new.kind")),
+            (r#"{"type":"system","subtype":"new","x":null}"#, Some("system/new")),
+            (r#"{"type":"item.completed","item":{"type":"new"}}"#, Some("item.completed/new")),
+            (r#"{"type":{},"session":[]}"#, None),
+            ("[1, 2]", None),
+            ("null", None),
+            ("\"text\"", None),
+        ] {
+            let decoded = lines(agent, &[line], 0);
+            let raw = decoded.events().find_map(|event| match event {
+                AgentEvent::Raw(raw) => Some(raw),
+                _ => None,
+            });
+            let raw = raw.unwrap_or_else(|| panic!("{agent}: {line}: {decoded:?}"));
+            assert_eq!(raw.value.as_ref().map(|value| value.text()), Some(line), "{agent}");
+            assert_eq!(raw.kind.as_deref(), kind, "{agent}");
+        }
+    }
+}
+
+#[test]
+fn thinking_images_servers_and_unknown_blocks_break_nothing() {
+    let decoded = lines(
+        AgentBinary::Claude,
+        &[
+            r#"{"type":"system","subtype":"init","session_id":"s","mcp_servers":[{"name":"a","status":"needs-auth"},{"name":"b","status":"brand-new"}],"tools":["Bash",7]}"#,
+            r#"{"type":"assistant","parent_tool_use_id":"p","message":{"id":"m","model":"x","content":[{"type":"thinking","thinking":" so ","signature":"s"},{"type":"redacted_thinking","data":"zz"},{"type":"tool_use","id":"t","name":"mcp__a__b","input":{"b":1, "a":[]}},{"type":"server_tool_use","id":"w","name":"web_search"}],"usage":{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":null}}}"#,
+            r#"{"type":"user","parent_tool_use_id":"p","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":[{"type":"text","text":"a\n"},{"type":"image","source":{"data":"AA=="}},{"type":"text","text":"b"}]},{"type":"text","text":"note"}]}}"#,
+            CLAUDE_DONE,
+        ],
+        0,
+    );
+    let expected = [
+        json!({"type": "started", "agent": "claude", "session": "s", "tools": ["Bash"], "mcp_servers": [
+            {"name": "a", "status": "needs-auth"}, {"name": "b", "status": "brand-new"}]}),
+        json!({"type": "thinking", "text": " so ", "message": "m", "parent": "p"}),
+        json!({"type": "raw", "kind": "assistant/redacted_thinking", "value": {"type": "redacted_thinking", "data": "zz"}}),
+        json!({"type": "tool_call", "id": "t", "name": "mcp__a__b", "input": {"b": 1, "a": []}, "parent": "p"}),
+        json!({"type": "tool_call", "id": "w", "name": "web_search", "input": null, "parent": "p"}),
+        json!({"type": "usage", "message": "m", "model": "x", "input_tokens": 1, "output_tokens": 2,
+            "cache_read_tokens": 0, "cache_write_tokens": 0}),
+        json!({"type": "tool_result", "id": "t", "is_error": true, "parent": "p",
+            "output": "a\n\n{\"type\":\"image\",\"source\":{\"data\":\"AA==\"}}\nb"}),
+        json!({"type": "raw", "kind": "user/text", "value": {"type": "text", "text": "note"}}),
+        json!({"type": "usage", "total": true, "input_tokens": 0, "output_tokens": 0,
+            "cache_read_tokens": 0, "cache_write_tokens": 0}),
+    ];
+    assert_eq!(json_of(&decoded), expected);
+    assert_eq!(decoded.end.summary().turns, Some(3));
+    assert_eq!(
+        decoded.totals().output_tokens,
+        2,
+        "a result without tokens does not hide those of the messages"
+    );
+}
+
+#[test]
+fn claude_asks_and_is_answered() {
+    let decoded = lines(
+        AgentBinary::Claude,
+        &[
+            r#"{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{},"decision_reason":"why"}}"#,
+            r#"{"type":"control_request","request_id":"r","request":{"subtype":"other"}}"#,
+            r#"{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","rateLimitType":"five_hour"}}"#,
+            r#"{"type":"rate_limit_event","rate_limit_info":{"status":"allowed"}}"#,
+            r#"{"type":"result","subtype":"success","is_error":false,"permission_denials":[{"tool_name":"Bash","tool_use_id":"t"}]}"#,
+        ],
+        0,
+    );
+    let names: Vec<String> =
+        json_of(&decoded).iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(names, ["permission_asked", "raw", "warning", "raw", "permission_decided", "usage"]);
+    let asked = json!({"type": "permission_asked", "id": "r", "tool": "Bash", "reason": "why"});
+    assert_eq!(json_of(&decoded)[0], asked);
+}
+
+#[test]
+fn every_item_of_codex_has_its_place() {
+    let decoded = lines(
+        AgentBinary::Codex,
+        &[
+            r#"{"type":"thread.started","thread_id":"t"}"#,
+            r#"{"type":"item.completed","item":{"id":"0","type":"reasoning","text":" hm "}}"#,
+            r#"{"type":"item.completed","item":{"id":"1","type":"file_change","changes":[{"path":"a","kind":"add"}],"status":"failed"}}"#,
+            r#"{"type":"item.started","item":{"id":"2","type":"mcp_tool_call","server":"s","tool":"x","arguments":{"k": 1},"result":null,"error":null,"status":"in_progress"}}"#,
+            r#"{"type":"item.completed","item":{"id":"2","type":"mcp_tool_call","server":"s","tool":"x","arguments":{"k": 1},"result":{"content":[{"type":"text","text":"r"}],"structured_content":null},"error":null,"status":"completed"}}"#,
+            r#"{"type":"item.completed","item":{"id":"3","type":"mcp_tool_call","server":"s","tool":"x","arguments":null,"result":null,"error":{"message":"gone"},"status":"failed"}}"#,
+            r#"{"type":"item.completed","item":{"id":"4","type":"web_search","id":"ws_1","query":"q","action":{"type":"search"}}}"#,
+            r#"{"type":"item.updated","item":{"id":"5","type":"todo_list","items":[]}}"#,
+            r#"{"type":"item.completed","item":{"id":"6","type":"command_execution","command":"x","aggregated_output":"denied","exit_code":null,"status":"declined"}}"#,
+            r#"{"type":"item.completed","item":{"id":"7","type":"agent_message","text":"done\n"}}"#,
+            r#"{"type":"error","message":"Reconnecting... 1/1 (x)"}"#,
+            CODEX_DONE,
+        ],
+        0,
+    );
+    let answered = |id: &str, name: &str, input: serde_json::Value, result: serde_json::Value| {
+        let mut result = result;
+        result["type"] = json!("tool_result");
+        result["id"] = json!(id);
+        [json!({"type": "tool_call", "id": id, "name": name, "input": input}), result]
+    };
+    let mut expected = vec![
+        json!({"type": "started", "agent": "codex", "session": "t"}),
+        json!({"type": "thinking", "text": " hm ", "message": "0"}),
+    ];
+    let change = json!({"changes": [{"path": "a", "kind": "add"}]});
+    expected.extend(answered("1", "file_change", change, json!({"output": "", "is_error": true})));
+    expected.extend(answered("2", "mcp__s__x", json!({"k": 1}), json!({"output": "r"})));
+    expected.extend(answered("3", "mcp__s__x", json!(null), json!({"output": "gone", "is_error": true})));
+    let search = json!({"query": "q", "action": {"type": "search"}});
+    expected.extend(answered("ws_1", "web_search", search, json!({"output": ""})));
+    let todo = json!({"type": "item.updated", "item": {"id": "5", "type": "todo_list", "items": []}});
+    expected.push(json!({"type": "raw", "kind": "item.updated/todo_list", "value": todo}));
+    expected.extend(answered(
+        "6",
+        "command_execution",
+        json!({"command": "x"}),
+        json!({"output": "denied", "is_error": true}),
+    ));
+    expected.push(json!({"type": "text", "text": "done\n", "message": "7"}));
+    expected.push(json!({"type": "warning", "kind": "retry", "message": "Reconnecting... 1/1 (x)"}));
+    expected.push(json!({"type": "usage", "total": true, "input_tokens": 5, "output_tokens": 0,
+        "cache_read_tokens": 4, "cache_write_tokens": 0}));
+    assert_eq!(json_of(&decoded), expected);
+    assert_eq!(decoded.end.summary().text.as_deref(), Some("done\n"));
+}
+
+#[test]
+fn copilot_tells_what_its_stream_leaves_out_today() {
+    let decoded = lines(
+        AgentBinary::Copilot,
+        &[
+            r#"{"type":"session.start","data":{"sessionId":"s","copilotVersion":"1.2.3","selectedModel":"m","context":{"cwd":"/d"}}}"#,
+            r#"{"type":"assistant.turn_start","data":{}}"#,
+            r#"{"type":"assistant.reasoning_delta","data":{"reasoningId":"r","deltaContent":"h"}}"#,
+            r#"{"type":"assistant.message","data":{"messageId":"1","content":" hi ","reasoningText":"hm","toolRequests":[]}}"#,
+            r#"{"type":"permission.requested","data":{"requestId":"q","permissionRequest":{"kind":"shell","intention":"run"}}}"#,
+            r#"{"type":"permission.completed","data":{"requestId":"q","result":{"kind":"denied-by-rules"}}}"#,
+            r#"{"type":"assistant.usage","data":{"apiCallId":"a","model":"m","inputTokens":17,"cacheReadTokens":4,"cacheWriteTokens":3,"outputTokens":5,"cost":1}}"#,
+            r#"{"type":"tool.execution_start","data":{"toolCallId":"c","toolName":"view","arguments":{"p":1},"parentToolCallId":"p"}}"#,
+            r#"{"type":"session.warning","data":{"message":"w"}}"#,
+            r#"{"type":"session.error","data":{"errorType":"quota","message":"You have exceeded your quota","statusCode":429}}"#,
+        ],
+        1,
+    );
+    let found = json_of(&decoded);
+    assert_eq!(
+        found[1],
+        json!({"type": "started", "agent": "copilot", "session": "s", "version": "1.2.3", "model": "m", "cwd": "/d"})
+    );
+    let names: Vec<&str> = found.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "raw",
+            "started",
+            "raw",
+            "thinking",
+            "thinking",
+            "text",
+            "permission_asked",
+            "permission_decided",
+            "usage",
+            "tool_call",
+            "warning",
+            "warning"
+        ]
+    );
+    assert_eq!(found[7]["allowed"], json!(false));
+    assert_eq!((decoded.totals().input_tokens, decoded.totals().premium_requests), (10, Some(1.0)));
+    assert_eq!(kind(&decoded.end), Some(FailKind::Quota));
+}
+
+#[test]
+fn a_later_turn_replaces_the_end_of_an_earlier_one() {
+    let failed = r#"{"type":"turn.failed","error":{"message":"x"}}"#;
+    let decoded = lines(AgentBinary::Codex, &[failed, r#"{"type":"turn.started"}"#, CODEX_DONE], 0);
+    assert!(decoded.end.is_success());
+    let decoded = lines(AgentBinary::Codex, &[CODEX_DONE, r#"{"type":"turn.started"}"#], 0);
+    assert_eq!(kind(&decoded.end), Some(FailKind::NoResult));
+    let failed = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["x"]}"#;
+    assert_eq!(kind(&lines(AgentBinary::Claude, &[CLAUDE_DONE, failed], 0).end), Some(FailKind::Agent));
+    assert!(lines(AgentBinary::Claude, &[failed, CLAUDE_DONE], 0).end.is_success());
+}
+
+#[test]
+fn a_text_cut_in_the_middle_of_a_character_is_a_text() {
+    let line = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"cut \ud83e"}]}}"#;
+    let decoded = lines(AgentBinary::Claude, &[line], 0);
+    assert_eq!(json_of(&decoded), [json!({"type": "text", "text": "cut \u{fffd}"})]);
+}
+
+#[test]
+fn a_line_of_20_mb_is_one_event_and_bytes_that_are_no_text_are_told() {
+    let text = "x\\n\u{2028}".repeat(20_000_000 / 6);
+    let line = format!(
+        r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":"{text}"}}]}}}}"#
+    );
+    let mut bytes = line.into_bytes();
+    bytes.extend_from_slice(b"\r\n{\"type\":\"assistant\",\"message\":{\"content\":\"a\xffb\"}}\r\n");
+    let decoded = decode(AgentBinary::Claude, bytes.chunks(65_536), None);
+    let AgentEvent::ToolResult(result) = &decoded.lines[0][0] else { panic!() };
+    assert_eq!(result.output, text.replace("\\n", "\n"));
+    let [AgentEvent::Warning(warning), AgentEvent::Text(said)] = &decoded.lines[1][..] else { panic!() };
+    assert_eq!((warning.kind.as_str(), said.text.as_str()), ("not_utf8", "a\u{fffd}b"));
+}

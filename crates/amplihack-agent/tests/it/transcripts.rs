@@ -1,0 +1,167 @@
+//! Recordings of the real CLIs: the sequence of events that their meaning says.
+
+use std::fmt::Write as _;
+
+use amplihack_agent::event::{End, FailKind, Totals};
+use amplihack_agent::{AgentBinary, AgentEvent};
+use amplihack_utils::sys::Exit;
+
+use crate::{Decoded, decode, recording};
+
+/// Recordings with the exit that was seen, the end's name, and what the scripted model had sent: replies of 10 tokens of input,
+/// 4 from the cache, 3 to the cache and 5 of output each; the older ones had no cache.
+const RECORDINGS: &[(&str, Exit, &str, Model)] = &[
+    ("claude-2.1.332", Exit::Code(0), "success", Model::Plain(2)),
+    ("claude-2.1.332-partial", Exit::Code(0), "success", Model::Plain(2)),
+    ("claude-2.1.332-streamin", Exit::Code(0), "success", Model::Plain(2)),
+    ("claude-2.1.332-resumed", Exit::Code(0), "success", Model::Cached(2)),
+    ("claude-2.1.332-denied", Exit::Code(0), "success", Model::Cached(2)),
+    ("claude-2.1.332-max-turns", Exit::Code(1), "budget", Model::Cached(2)),
+    ("claude-2.1.332-max-budget", Exit::Code(1), "budget", Model::Cached(1)),
+    ("claude-2.1.332-interrupted-tool", Exit::Code(0), "interrupted", Model::Cached(1)),
+    ("claude-2.1.332-interrupted-model", Exit::Code(0), "interrupted", Model::Cached(0)),
+    ("claude-2.1.332-401", Exit::Code(1), "failed auth", Model::Cached(0)),
+    ("claude-2.1.332-429", Exit::Code(1), "failed rate_limit", Model::Cached(0)),
+    ("codex-0.171.0", Exit::Code(0), "success", Model::Plain(2)),
+    // The total of the session, not of the run.
+    ("codex-0.171.0-resumed", Exit::Code(0), "success", Model::Cached(4)),
+    // Codex says nothing of it; only who ended it knows.
+    ("codex-0.171.0-interrupted-tool", Exit::Code(1), "failed exit", Model::Cached(0)),
+    ("codex-0.171.0-401", Exit::Code(1), "failed auth", Model::Cached(0)),
+    ("codex-0.171.0-429", Exit::Code(1), "failed rate_limit", Model::Cached(0)),
+    ("copilot-1.0.102", Exit::Code(0), "success", Model::Silent),
+    ("copilot-1.0.102-denied", Exit::Code(0), "success", Model::Silent),
+    ("copilot-1.0.102-interrupted-tool", Exit::Code(0), "interrupted", Model::Silent),
+    ("copilot-1.0.102-interrupted-model", Exit::Signal(2), "interrupted", Model::Silent),
+    ("copilot-1.0.102-401", Exit::Code(1), "failed auth", Model::Silent),
+    ("copilot-1.0.102-400", Exit::Code(1), "failed agent", Model::Silent),
+];
+
+/// What the model had counted in so many replies.
+#[derive(Clone, Copy)]
+enum Model {
+    Plain(u64),
+    Cached(u64),
+    /// The agent's stream does not tell.
+    Silent,
+}
+
+fn agent(name: &str) -> AgentBinary {
+    AgentBinary::from_name(name.split('-').next().unwrap()).unwrap()
+}
+
+fn decoded(name: &str, exit: Option<Exit>) -> Decoded {
+    decode(agent(name), [recording(&format!("{name}.jsonl")).as_slice()], exit)
+}
+
+/// One line an event; the values of raw ones are left out.
+fn report(decoded: &Decoded) -> String {
+    let mut report = String::new();
+    for (number, events) in decoded.lines.iter().enumerate() {
+        for event in events {
+            let mut value = serde_json::to_value(event).unwrap();
+            if let AgentEvent::Raw(_) = event {
+                value = serde_json::json!({"type": "raw", "kind": value["kind"]});
+            }
+            writeln!(report, "{:>2} {value}", number + 1).unwrap();
+        }
+    }
+    let end = serde_json::to_value(&decoded.end).unwrap();
+    writeln!(report, " . {end}\n . {}", serde_json::to_string(&decoded.totals()).unwrap()).unwrap();
+    report
+}
+
+#[test]
+fn recordings_become_events() {
+    for (name, exit, ..) in RECORDINGS {
+        insta::assert_snapshot!(*name, report(&decoded(name, Some(*exit))));
+    }
+}
+
+#[test]
+fn recordings_end_as_they_did() {
+    for (name, exit, expected, _) in RECORDINGS {
+        for exit in [Some(*exit), None] {
+            let end = decoded(name, exit).end;
+            let kind = match &end {
+                End::Failed { kind, .. } => serde_json::to_value(kind).unwrap(),
+                _ => serde_json::Value::Null,
+            };
+            let found = format!("{} {}", end.name(), kind.as_str().unwrap_or_default());
+            // Nobody knows the exit of a recording: then silence is no result.
+            let expected =
+                if exit.is_none() { expected.replace("exit", "no_result") } else { (*expected).to_owned() };
+            assert_eq!(found.trim_end(), expected, "{name}: {end:?}");
+            assert_eq!(end.summary().exit, exit);
+        }
+    }
+}
+
+#[test]
+fn totals_are_those_of_the_model() {
+    for (name, exit, _, model) in RECORDINGS {
+        let (replies, cached) = match model {
+            Model::Plain(replies) => (*replies, 0),
+            Model::Cached(replies) => (*replies, 1),
+            Model::Silent => (0, 0),
+        };
+        let totals = decoded(name, Some(*exit)).totals();
+        let expected = Totals {
+            input_tokens: 10 * replies,
+            output_tokens: 5 * replies,
+            cache_read_tokens: 4 * replies * cached,
+            cache_write_tokens: 3 * replies * cached,
+            cost_usd: totals.cost_usd,
+            premium_requests: totals.premium_requests,
+        };
+        assert_eq!(totals, expected, "{name}");
+    }
+}
+
+#[test]
+fn copilot_counts_its_tokens_in_a_file() {
+    let usage =
+        amplihack_agent::decode::usage_file(AgentBinary::Copilot, &recording("copilot-1.0.102-usage.json"))
+            .unwrap();
+    let expected = Totals {
+        input_tokens: 26,
+        output_tokens: 10,
+        cache_read_tokens: 8,
+        premium_requests: Some(0.0),
+        ..Totals::default()
+    };
+    assert!(usage.total);
+    assert_eq!(usage.amounts, expected);
+    for other in [&b"{}"[..], b"", b"[1]", b"{\"modelMetrics\":null}"] {
+        assert_eq!(amplihack_agent::decode::usage_file(AgentBinary::Copilot, other), None);
+    }
+}
+
+#[test]
+fn three_agents_tell_the_same_story() {
+    for name in ["claude-2.1.332", "codex-0.171.0", "copilot-1.0.102"] {
+        let mut names = decoded(name, Some(Exit::Code(0))).names();
+        names.retain(|name| !["warning", "text delta"].contains(&name.as_str()));
+        // Claude counts every message, the others once.
+        let last = names.pop();
+        names.retain(|name| name != "usage");
+        assert_eq!(names, ["started", "tool_call", "tool_result", "text"], "{name}");
+        assert_eq!(last.as_deref(), Some("usage"), "{name}");
+    }
+}
+
+#[test]
+fn a_recording_cut_short_is_no_success() {
+    for (name, _, expected, _) in RECORDINGS {
+        if *expected != "success" {
+            continue;
+        }
+        let bytes = recording(&format!("{name}.jsonl"));
+        let last = bytes.iter().rposition(|byte| *byte == b'\n').filter(|at| at + 1 < bytes.len());
+        let last =
+            last.unwrap_or_else(|| bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap());
+        let end = decode(agent(name), [&bytes[..last]], Some(Exit::Code(0))).end;
+        assert!(matches!(end, End::Failed { kind: FailKind::NoResult, .. }), "{name}: {end:?}");
+        assert_eq!(end.summary().text.as_deref(), Some("FAKE-DONE"), "{name}");
+    }
+}

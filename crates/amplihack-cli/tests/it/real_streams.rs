@@ -1,0 +1,216 @@
+//! The streams of the real CLIs, decoded: what was done, what it used, and how it ended.
+
+use amplihack_agent::decode::{decoder, usage_file};
+use amplihack_agent::event::{End, FailKind, Totals};
+use amplihack_agent::framer::{Frame, Framer};
+use amplihack_agent::ledger::Ledger;
+use amplihack_agent::{AgentBinary, AgentCommand, AgentEvent, Installed, Options, Permissions, RunMode};
+use amplihack_probe::model::{DONE, Reply, Script};
+use amplihack_testkit::procs::{self, Process};
+use amplihack_testkit::{Output, Run};
+use amplihack_utils::prompt_delivery::PromptDelivery;
+use amplihack_utils::sys::Exit;
+use rustix::process::Signal;
+
+use crate::world::{World, real};
+
+/// A headless run of `agent` itself, as the builder writes it, that streams what it does.
+fn run(world: &World, agent: AgentBinary) -> Run {
+    let program = real(agent).unwrap();
+    let installed = Installed { path: program.clone(), ..Installed::assumed(agent) };
+    let file = (agent == AgentBinary::Copilot).then(|| world.sandbox.root().join("usage.json"));
+    let options = Options {
+        permissions: Some(Permissions::Full),
+        stream: true,
+        usage_file: file,
+        ..Options::default()
+    };
+    let delivered = AgentCommand {
+        installed: &installed,
+        mode: RunMode::Headless,
+        prompt: Some("go"),
+        options: &options,
+        hooks: &[],
+        before_verb: &[],
+        extra: &[],
+        cwd: &world.sandbox.work(),
+    }
+    .deliver(PromptDelivery::Stdin)
+    .unwrap();
+    let mut command = world.sandbox.command(&program);
+    command.args(delivered.command.get_args());
+    Run::new(command).stdin(delivered.stdin_payload.unwrap())
+}
+
+/// A run's output, decoded; the end is the last event.
+fn events(agent: AgentBinary, output: &Output) -> Vec<AgentEvent> {
+    let (mut framer, mut decoder, mut events) = (Framer::default(), decoder(agent), Vec::new());
+    let mut take = |frame: Frame<'_>| {
+        let Frame::Line(line) = frame else { panic!("{frame:?}") };
+        decoder.line(line, &mut events);
+    };
+    framer.push(&output.stdout, &mut take);
+    framer.finish(&mut take);
+    let exit = output.signal.map(Exit::Signal).or(output.code.map(Exit::Code));
+    events.push(AgentEvent::End(decoder.finish(exit)));
+    events
+}
+
+fn end(events: &[AgentEvent]) -> &End {
+    let [.., AgentEvent::End(end)] = events else { panic!("{events:#?}") };
+    let ends = events.iter().filter(|event| matches!(event, AgentEvent::End(_))).count();
+    assert_eq!(ends, 1, "{events:#?}");
+    end
+}
+
+/// What the ledger makes of the events, and of the file that Copilot counts in.
+fn totals(world: &World, agent: AgentBinary, events: &[AgentEvent]) -> Totals {
+    let mut ledger = Ledger::default();
+    for event in events {
+        if let AgentEvent::Usage(usage) = event {
+            ledger.observe(usage);
+        }
+    }
+    if let Ok(file) = std::fs::read(world.sandbox.root().join("usage.json")) {
+        ledger.observe(&usage_file(agent, &file).unwrap());
+    }
+    ledger.totals()
+}
+
+/// The events that every agent tells, by name, each once in a row.
+fn story(events: &[AgentEvent]) -> Vec<&'static str> {
+    let name = |event: &AgentEvent| match event {
+        AgentEvent::Started(_) => Some("started"),
+        AgentEvent::Text(text) if !text.delta => Some("text"),
+        AgentEvent::ToolCall(_) => Some("tool call"),
+        AgentEvent::ToolResult(_) => Some("tool result"),
+        AgentEvent::End(end) => Some(end.name()),
+        _ => None,
+    };
+    events.iter().filter_map(name).collect()
+}
+
+fn streams(agent: AgentBinary) {
+    let call = Reply::Tool { command: "echo hello-from-tool".to_owned() };
+    World::with(agent, Script::new([call, Reply::Text(DONE.to_owned())]), |world| {
+        let output = run(world, agent).output();
+        let events = events(agent, &output);
+        assert_eq!(
+            story(&events),
+            ["started", "tool call", "tool result", "text", "success"],
+            "{output}\n{events:#?}"
+        );
+        assert!(events.iter().any(|event| matches!(event, AgentEvent::Usage(_))), "{events:#?}");
+        for event in &events {
+            match event {
+                AgentEvent::ToolCall(call) => {
+                    let command = call.input.value()["command"].as_str().unwrap_or_default().to_owned();
+                    assert!(command.contains("echo hello-from-tool"), "{call:?}");
+                }
+                AgentEvent::ToolResult(result) => {
+                    assert!(result.output.contains("hello-from-tool") && !result.is_error, "{result:?}");
+                }
+                AgentEvent::Warning(warning) => assert_ne!(warning.kind, "not_json", "{warning:?}"),
+                _ => {}
+            }
+        }
+        let summary = end(&events).summary();
+        assert_eq!(summary.text.as_deref(), Some(DONE));
+        assert!(summary.session.as_ref().is_some_and(|session| session.len() == 36), "{summary:?}");
+        let (found, sent) = (totals(world, agent, &events), world.server.usage("run"));
+        assert_eq!(
+            (found.input_tokens, found.cache_read_tokens, found.output_tokens, found.cache_write_tokens),
+            (sent.input, sent.cached, sent.output, 0),
+            "{agent}"
+        );
+        assert!(sent.replies >= 2 && sent.cached > 0);
+    });
+}
+
+#[test]
+fn claude_streams_what_it_does() {
+    streams(AgentBinary::Claude);
+}
+
+#[test]
+fn codex_streams_what_it_does() {
+    streams(AgentBinary::Codex);
+}
+
+#[test]
+fn copilot_streams_what_it_does() {
+    streams(AgentBinary::Copilot);
+}
+
+/// The kind of failure for each answer of the model.
+fn says_why(agent: AgentBinary, answers: &[(u16, FailKind)]) {
+    World::with(agent, Script::default(), |world| {
+        for (status, expected) in answers {
+            world.server.script("run", Script::new([Reply::Error { status: *status }]));
+            let output = run(world, agent).output();
+            let events = events(agent, &output);
+            let End::Failed { kind, message, .. } = end(&events) else { panic!("{status}: {events:#?}") };
+            assert_eq!(kind, expected, "{status}: {message}");
+            assert!(!message.is_empty());
+            assert_eq!(totals(world, agent, &events).output_tokens, 0);
+        }
+    });
+}
+
+#[test]
+fn claude_says_why_it_failed() {
+    let answers = [(401, FailKind::Auth), (429, FailKind::RateLimit), (500, FailKind::Agent)];
+    says_why(AgentBinary::Claude, &answers);
+}
+
+#[test]
+fn codex_says_why_it_failed() {
+    let answers = [(401, FailKind::Auth), (429, FailKind::RateLimit), (500, FailKind::Agent)];
+    says_why(AgentBinary::Codex, &answers);
+}
+
+/// Copilot tries for 20 s after a 429 or a 500.
+#[test]
+fn copilot_says_why_it_failed() {
+    says_why(AgentBinary::Copilot, &[(401, FailKind::Auth), (400, FailKind::Agent)]);
+}
+
+/// The end of a run that is interrupted in the middle of a tool call.
+fn interrupted(agent: AgentBinary, check: fn(&End)) {
+    World::with(agent, Script::default(), |world| {
+        let marker = world.sandbox.write(world.sandbox.marker("slow"), "");
+        let marker = marker.display().to_string();
+        let command = format!("timeout 31 tail -f /dev/null '{marker}'");
+        world.server.script("run", Script::new([Reply::Tool { command }]));
+        let mut running = run(world, agent).spawn();
+        running.until("the tool call", |_| {
+            let runs = |process: &Process| {
+                process.argv[0] == "tail" && process.argv.iter().any(|arg| *arg == *marker)
+            };
+            procs::all().iter().any(runs)
+        });
+        running.signal(Signal::INT);
+        let output = running.wait();
+        let events = events(agent, &output);
+        assert_eq!(story(&events)[..2], ["started", "tool call"], "{output}\n{events:#?}");
+        check(end(&events));
+    });
+}
+
+#[test]
+fn claude_tells_that_it_was_interrupted() {
+    interrupted(AgentBinary::Claude, |end| assert_eq!(end.name(), "interrupted", "{end:?}"));
+}
+
+/// It says nothing: who ended it has to know.
+#[test]
+fn codex_does_not_tell_that_it_was_interrupted() {
+    interrupted(AgentBinary::Codex, |end| {
+        assert!(matches!(end, End::Failed { kind: FailKind::Exit, .. }), "{end:?}");
+    });
+}
+
+#[test]
+fn copilot_tells_that_it_was_interrupted() {
+    interrupted(AgentBinary::Copilot, |end| assert_eq!(end.name(), "interrupted", "{end:?}"));
+}

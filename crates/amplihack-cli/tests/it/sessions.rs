@@ -1,0 +1,182 @@
+//! Runs as events, and what is kept of them: `--output`, `sessions`, `stream decode`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use amplihack_testkit::{Sandbox, Script, long, procs};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::fakes::fakes;
+use crate::world::prepare;
+
+fn scripted(script: &Script) -> Sandbox {
+    let mut sandbox = fakes();
+    sandbox.script_for("amplifier", script);
+    sandbox
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn kinds(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
+}
+
+/// The one session's directory.
+fn kept(sandbox: &Sandbox) -> PathBuf {
+    let mut all = fs::read_dir(sandbox.home().join(".amplihack/sessions")).unwrap();
+    let one = all.next().unwrap().unwrap().path();
+    assert!(all.next().is_none());
+    one
+}
+
+#[test]
+fn events_are_printed_as_they_are_kept() {
+    let sandbox = scripted(&Script::new().print("one\n two \n"));
+    let output = prepare(&sandbox, &["amplifier", "--prompt", "hi", "--output", "stream-json"]).output();
+    output.assert_code(0);
+    let events = lines(&output.stdout_text());
+    assert_eq!(kinds(&events), ["started", "text", "text", "end"]);
+    assert_eq!(events[2]["text"], " two ");
+    assert_eq!((&events[3]["end"], &events[3]["text"]), (&"success".into(), &"one\n two \n".into()));
+    // The journal has the lines too, and nobody else may read it.
+    let directory = kept(&sandbox);
+    let journal = directory.join("events.jsonl");
+    assert_eq!(fs::metadata(&journal).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+    let mut recorded = lines(&fs::read_to_string(&journal).unwrap());
+    assert_eq!(recorded[2]["raw"], " two ");
+    for event in &mut recorded {
+        event.as_object_mut().unwrap().remove("raw");
+    }
+    assert_eq!(recorded, events);
+    let mut names: Vec<_> = fs::read_dir(directory).unwrap().map(|file| file.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["events.jsonl", "run.json"]);
+}
+
+#[test]
+fn one_object_tells_the_whole_run() {
+    let sandbox = scripted(&Script::new().print("hi\n").print_error("no quota\n").exit(3));
+    let output = prepare(&sandbox, &["amplifier", "--prompt", "hi", "--output", "json"]).output();
+    output.assert_code(3).assert_stderr_has("agent: no quota");
+    let whole = output.json();
+    assert_eq!(
+        (&whole["end"], &whole["kind"], &whole["text"]),
+        (&"failed".into(), &"exit".into(), &"hi\n".into())
+    );
+    assert_eq!(kinds(whole["events"].as_array().unwrap()), ["started", "text", "end"]);
+    assert!(whole["message"].as_str().unwrap().contains("no quota"), "{whole}");
+    assert_eq!(whole["usage"]["input_tokens"], 0);
+}
+
+#[test]
+fn silence_and_length_end_a_run_with_5() {
+    let sandbox = scripted(&Script::new().print("hi\n").sleep_ms(60_000));
+    for (flag, end) in [("--idle-timeout", "stalled"), ("--timeout", "budget")] {
+        let args = ["amplifier", "--prompt", "hi", "--output", "json", flag, "700ms"];
+        let output = prepare(&sandbox, &args).output();
+        output.assert_code(5);
+        assert_eq!(output.json()["end"], end);
+    }
+    procs::assert_none(&sandbox.marker("HOME"));
+}
+
+#[test]
+fn an_agents_own_command_has_no_events() {
+    let sandbox = fakes();
+    let output = prepare(&sandbox, &["claude", "--output", "json", "--", "mcp", "list"]).output();
+    output.assert_code(2).assert_stderr_has("has no events");
+}
+
+#[test]
+fn a_run_is_listed_shown_searched_printed_and_removed() {
+    let sandbox = scripted(&Script::new().print("the Needle lies here\n"));
+    let run = |args: &[&str]| prepare(&sandbox, args).output();
+    run(&["sessions", "list"]).assert_code(0).assert_stdout_has("no session is kept yet");
+    run(&["amplifier", "--prompt", "hi", "--output", "json"]).assert_code(0);
+    let id = kept(&sandbox).file_name().unwrap().to_string_lossy().into_owned();
+
+    let list = run(&["sessions", "list", "--json"]).json();
+    assert_eq!(list["sessions"][0]["id"], id.as_str());
+    assert_eq!(list["sessions"][0]["state"], "success");
+    run(&["sessions", "list"]).assert_stdout_has(&id);
+    let show = run(&["sessions", "show", "latest"]);
+    show.assert_code(0).assert_stdout_has("state: success").assert_stdout_has("\nthe Needle lies here\n");
+    run(&["sessions", "show", &id[..id.len() - 2]]).assert_code(0);
+    run(&["sessions", "show", "nobody"]).assert_code(3).assert_stderr_has("sessions list");
+    run(&["sessions", "search", "needle"]).assert_stdout(format!("{id} 1 text: the Needle lies here\n"));
+    run(&["sessions", "search", "nowhere"]).assert_code(1).assert_stdout("");
+    let cost = run(&["sessions", "cost", "--json"]).json();
+    assert_eq!(cost["together"]["input_tokens"], 0);
+    let tail = run(&["sessions", "tail", &id, "--follow"]);
+    let journal = fs::read(kept(&sandbox).join("events.jsonl")).unwrap();
+    tail.assert_code(0).assert_stdout(&journal);
+    let first = journal.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    run(&["sessions", "tail", &id, "--from", &first.to_string()]).assert_stdout(&journal[first..]);
+    run(&["sessions", "tail", &id, "--from", "1"]).assert_code(1).assert_stderr_has("no line");
+    // What never told its session cannot go on.
+    run(&["sessions", "resume", &id, "--prompt", "more"]).assert_code(1).assert_stderr_has("never told");
+
+    run(&["sessions", "prune", "--older-than", "1h"]).assert_stdout("");
+    run(&["sessions", "prune", "--older-than", "0s", "--dry-run"]).assert_stdout(format!("{id}\n"));
+    assert!(kept(&sandbox).exists());
+    run(&["sessions", "prune", "--older-than", "0s"]).assert_stdout(format!("{id}\n"));
+    run(&["sessions", "list", "--json"]).assert_stdout("{\"sessions\":[]}\n");
+}
+
+#[test]
+fn a_recording_is_read_by_the_decoder_of_live_runs() {
+    let sandbox = fakes();
+    let output = prepare(&sandbox, &["stream", "decode", "--agent", "amplifier"]).stdin("a\n\nb").output();
+    output.assert_code(0);
+    assert_eq!(kinds(&lines(&output.stdout_text())), ["started", "text", "text", "end"]);
+    let output = prepare(&sandbox, &["stream", "decode", "--agent", "amplifier", "none.txt"]).output();
+    output.assert_code(1).assert_stderr_has("none.txt");
+}
+
+/// Kills the reader at any moment: the journal has whole lines without gaps, the agent is gone, and whoever prints the rest
+/// later has each line once.
+#[test]
+fn a_killed_reader_leaves_a_journal_of_whole_lines() {
+    let rounds = if long() { 200 } else { 8 };
+    let text: String = (0..400).map(|number| format!("{number} {}\n", "x".repeat(number % 23 * 8))).collect();
+    let mut script = Script::new();
+    for part in text.split_inclusive('\n').collect::<Vec<_>>().chunks(20) {
+        script = script.print(&part.concat()).sleep_ms(2);
+    }
+    for round in 0..rounds {
+        let sandbox = scripted(&script);
+        let mut running =
+            prepare(&sandbox, &["amplifier", "--prompt", "hi", "--output", "stream-json"]).spawn();
+        running.until_stdout_has("\n");
+        std::thread::sleep(Duration::from_micros(700 * (round * 37 % 101)));
+        let printed_by_then = running.stdout_so_far();
+        running.signal(Signal::KILL);
+        running.wait();
+        procs::assert_none_soon(&sandbox.marker("HOME"), Duration::from_secs(10));
+
+        let journal = fs::read(kept(&sandbox).join("events.jsonl")).unwrap();
+        let whole = journal.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+        let events = lines(std::str::from_utf8(&journal[..whole]).unwrap());
+        for (seq, event) in events.iter().enumerate() {
+            assert_eq!(event["seq"], seq, "round {round}");
+        }
+        // Nothing was shown that is not kept.
+        let shown = printed_by_then.iter().filter(|byte| **byte == b'\n').count();
+        assert!(events.len() >= shown, "round {round}: {} kept, {shown} shown", events.len());
+
+        let half = journal[..whole / 2].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let rest =
+            prepare(&sandbox, &["sessions", "tail", "latest", "--follow", "--from", &half.to_string()])
+                .output();
+        rest.assert_code(0).assert_stdout(&journal[half..whole]);
+        let state = prepare(&sandbox, &["sessions", "list", "--json"]).output().json();
+        let expected = if events.last().unwrap()["type"] == "end" { "success" } else { "killed" };
+        assert_eq!(state["sessions"][0]["state"], expected, "round {round}");
+    }
+}

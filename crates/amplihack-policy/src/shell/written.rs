@@ -1,0 +1,98 @@
+//! Scripts that a script writes and then runs: `echo … > x; sh x` says what `x` does.
+
+use super::model::{Command, RedirectKind, Word};
+use super::union::Reader;
+use super::unwrap::Inner;
+
+/// Files that are followed, and bytes of one.
+const FILES: usize = 64;
+const LONGEST: usize = 64 * 1024;
+
+/// A file's name without its directory: a `cd` in between changes nothing.
+fn name(word: &Word) -> Option<String> {
+    let text = word.literal()?;
+    let name = text.rsplit('/').next().unwrap_or(&text);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The option behind which an interpreter takes what a file of its own would hold.
+fn code_flag(program: &str) -> Option<&'static str> {
+    match program.trim_end_matches(|ch: char| ch.is_ascii_digit() || ch == '.') {
+        "python" | "pypy" => Some("-c"),
+        "perl" | "ruby" | "node" | "lua" => Some("-e"),
+        "php" => Some("-r"),
+        _ => None,
+    }
+}
+
+impl Reader<'_> {
+    /// Notes the files that `command` writes, where it is known what.
+    pub(super) fn note_written(&mut self, command: &Command, output: Option<&str>) {
+        let Some(text) = output.filter(|text| !text.trim().is_empty() && text.len() <= LONGEST) else {
+            return;
+        };
+        let redirected = command.redirects.iter().filter_map(|redirect| match redirect.kind {
+            RedirectKind::Write => Some((name(&redirect.target)?, false)),
+            RedirectKind::Append => Some((name(&redirect.target)?, true)),
+            _ => None,
+        });
+        let tee = command.program().is_some_and(|program| program == "tee");
+        let operands =
+            command.words.iter().skip(1).filter(|_| tee).filter_map(|word| Some((name(word)?, false)));
+        for (name, append) in redirected.chain(operands) {
+            if self.written.len() >= FILES && !self.written.contains_key(&name) {
+                return;
+            }
+            let known = self.written.entry(name).or_default();
+            if !append {
+                known.clear();
+            }
+            known.push_str(text);
+            known.truncate(if known.len() > LONGEST { 0 } else { LONGEST });
+        }
+    }
+
+    /// What `command` runs of the files that this script wrote.
+    pub(super) fn runs_written(&mut self, program: &str, command: &Command) -> Option<Inner> {
+        if self.written.is_empty() {
+            return None;
+        }
+        let first = command.words.first()?;
+        let file = match program {
+            "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "mksh" | "rbash" | "source" | "." => command
+                .words[1..]
+                .iter()
+                .find(|word| word.literal().is_some_and(|text| !text.starts_with(['-', '+'])))?,
+            // By its path, or from a directory on the search path.
+            _ => first,
+        };
+        if let Some(flag) = code_flag(program)
+            .filter(|flag| !command.words.iter().any(|word| word.literal().is_some_and(|text| text == *flag)))
+        {
+            let file = command.words[1..]
+                .iter()
+                .find(|word| word.literal().is_some_and(|text| !text.starts_with('-')))?;
+            let text = self.written.get(&name(file)?)?.clone();
+            let words = [program, flag, &text].map(|text| Word::plain(text, first.span)).to_vec();
+            return Some(Inner::Argv { words, assignments: Vec::new(), cd: None });
+        }
+        if matches!(program, "make" | "gmake")
+            && !command.words.iter().any(|word| word.literal().is_some_and(|text| text == "--eval"))
+        {
+            let text = ["Makefile", "makefile", "GNUmakefile"]
+                .iter()
+                .find_map(|name| self.written.get(*name))?
+                .clone();
+            let words = ["make", "--eval", &text].map(|text| Word::plain(text, first.span)).to_vec();
+            return Some(Inner::Argv { words, assignments: Vec::new(), cd: None });
+        }
+        let text = self.written.get(&name(file)?)?.clone();
+        let foreign = text.lines().next().is_some_and(|line| {
+            line.starts_with("#!")
+                && !["sh", "bash", "zsh", "dash", "ksh"]
+                    .iter()
+                    .any(|shell| line.trim_end().ends_with(shell) || line.contains(&format!("{shell} ")))
+        });
+        (!foreign).then_some(Inner::Script { text, positional: Vec::new() })
+    }
+}

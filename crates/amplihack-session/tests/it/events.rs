@@ -1,0 +1,219 @@
+//! Runs as streams of events, with the faults that stop others: each ends with exactly one end, and leaves nothing.
+
+use std::time::{Duration, Instant};
+
+use amplihack_agent::AgentBinary;
+use amplihack_agent::decode::decoder;
+use amplihack_agent::event::{AgentEvent, End, Envelope, FailKind};
+use amplihack_session::{Deadlines, EventRun, Finished, Input, Reading, RunSpec};
+
+use crate::support::{LONG, block_on, mark, spec, tagged, wait_until};
+
+const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"done","num_turns":1,"session_id":"s"}"#;
+const TEXT: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"text","text":" hi "}]},"session_id":"s"}"#;
+
+fn reading() -> Reading {
+    Reading::new(decoder(AgentBinary::Claude))
+}
+
+/// Runs `spec` to its end and returns its events, of which the last one and no other is an end.
+fn events(spec: RunSpec) -> (Vec<Envelope>, Finished) {
+    let tag = spec.tag.clone();
+    let (events, finished) = block_on(async {
+        let mut run = EventRun::start(spec, reading()).await.unwrap();
+        let mut events = Vec::new();
+        while let Some(event) = run.next().await.unwrap() {
+            events.push(event);
+        }
+        (events, run.wait().await.unwrap())
+    });
+    let ends: Vec<_> = events.iter().filter(|event| matches!(event.event, AgentEvent::End(_))).collect();
+    assert_eq!(ends.len(), 1, "{events:#?}");
+    assert_eq!(events.last().unwrap().event, AgentEvent::End(finished.end.clone()));
+    assert!(events.iter().zip(0..).all(|(event, seq)| event.seq == seq), "{events:#?}");
+    assert_eq!(finished.outcome.survivors, []);
+    assert_eq!(tagged(&tag), [""; 0]);
+    (events, finished)
+}
+
+fn script(text: &str) -> RunSpec {
+    spec(&text.replace("RESULT", RESULT).replace("TEXT", TEXT))
+}
+
+fn kind(finished: &Finished) -> Option<FailKind> {
+    match &finished.end {
+        End::Failed { kind, .. } => Some(*kind),
+        _ => None,
+    }
+}
+
+fn texts(events: &[Envelope]) -> Vec<&str> {
+    events
+        .iter()
+        .filter_map(|event| match &event.event {
+            AgentEvent::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_run_is_its_events_and_one_end() {
+    let (events, finished) = events(script("echo 'TEXT'; printf '%s\\r\\n' 'RESULT'"));
+    assert_eq!(texts(&events), [" hi "]);
+    assert!(finished.end.is_success(), "{:?}", finished.end);
+    assert_eq!(finished.end.summary().text.as_deref(), Some("done"));
+}
+
+#[test]
+fn stderr_of_any_length_holds_nothing_up() {
+    let (_, finished) = events(script("head -c 300000 /dev/zero | tr '\\0' 'e' >&2; echo 'RESULT'"));
+    assert!(finished.end.is_success(), "{:?}", finished.end);
+}
+
+#[test]
+fn a_line_of_20_mb_comes_whole() {
+    let head = TEXT.split(" hi ").next().unwrap();
+    let (events, finished) = events(script(&format!(
+        "printf '%s' '{head}'; head -c 20000000 /dev/zero | tr '\\0' 'x'; echo '\"}}]}}}}'; echo 'RESULT'"
+    )));
+    assert_eq!(texts(&events).iter().map(|text| text.len()).collect::<Vec<_>>(), [20_000_000]);
+    assert!(finished.end.is_success());
+}
+
+#[test]
+fn a_line_that_is_no_json_is_told_and_the_next_one_is_read() {
+    let (events, finished) = events(script("echo 'Warning: {'; echo 'TEXT'; echo 'RESULT'"));
+    let warned = events
+        .iter()
+        .any(|event| matches!(&event.event, AgentEvent::Warning(warning) if warning.kind == "not_json"));
+    assert!(warned, "{events:#?}");
+    assert_eq!(texts(&events), [" hi "]);
+    assert!(finished.end.is_success());
+}
+
+#[test]
+fn one_that_stays_after_its_result_is_ended_and_was_a_success() {
+    let started = Instant::now();
+    let (_, finished) = events(script(&format!("echo 'RESULT'; {LONG}")));
+    assert!(finished.end.is_success(), "{:?}", finished.end);
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_grandchild_that_keeps_stdout_open_keeps_nothing_open() {
+    let (_, finished) = events(script(&format!("setsid {LONG} & echo 'RESULT'")));
+    assert!(finished.end.is_success(), "{:?}", finished.end);
+}
+
+#[test]
+fn stdin_that_is_closed_early_is_no_failure() {
+    let spec =
+        RunSpec { stdin: Input::Bytes(vec![b'x'; 2 << 20]), ..script("exec 0<&-; sleep 0.2; echo 'RESULT'") };
+    let (_, finished) = events(spec);
+    assert!(finished.end.is_success(), "{:?}", finished.end);
+}
+
+#[test]
+fn what_is_not_said_or_not_so_is_a_failure_with_a_name() {
+    for (text, expected) in [
+        ("echo 'RESULT'; exit 1", FailKind::ExitAfterSuccess),
+        ("echo 'RESULT'; kill -9 $$", FailKind::ExitAfterSuccess),
+        ("echo 'TEXT'", FailKind::NoResult),
+        ("exit 0", FailKind::NoResult),
+        ("echo 'TEXT'; exit 3", FailKind::Exit),
+        ("kill -9 $$", FailKind::Exit),
+    ] {
+        assert_eq!(kind(&events(script(text)).1), Some(expected), "{text}");
+    }
+    let (_, finished) = events(script("echo 'no such model' >&2; exit 3"));
+    assert!(matches!(&finished.end, End::Failed { message, .. } if message.contains("no such model")));
+}
+
+#[test]
+fn each_deadline_has_its_own_end() {
+    let within = |deadlines, text: &str| events(RunSpec { deadlines, ..script(text) }).1.end;
+    let short = Some(Duration::from_millis(300));
+    let none = Deadlines::default();
+    let end = within(Deadlines { startup: short, ..none }, LONG);
+    assert!(matches!(end, End::Failed { kind: FailKind::Startup, .. }), "{end:?}");
+    let end = within(Deadlines { idle: short, ..none }, &format!("echo 'TEXT'; {LONG}"));
+    assert!(matches!(end, End::Stalled { .. }), "{end:?}");
+    let end = within(
+        Deadlines { total: short, idle: Some(Duration::from_mins(1)), ..none },
+        "while :; do echo 'TEXT'; sleep 0.05; done",
+    );
+    assert!(matches!(end, End::Budget { .. }), "{end:?}");
+    // Nobody speaks for it, but it does not stop either.
+    let end = within(Deadlines { total: short, ..none }, "yes 'TEXT'");
+    assert!(matches!(end, End::Budget { .. }), "{end:?}");
+}
+
+#[test]
+fn a_slow_reader_loses_nothing_and_is_no_silence_of_the_agent() {
+    let deadlines = Deadlines { idle: Some(Duration::from_millis(400)), ..Deadlines::default() };
+    let spec = RunSpec {
+        deadlines,
+        ..script("i=0; while [ $i -lt 3000 ]; do echo 'TEXT'; i=$((i+1)); done; echo 'RESULT'")
+    };
+    let (count, finished) = block_on(async {
+        let mut run = EventRun::start(spec, reading()).await.unwrap();
+        let mut count = 0;
+        while let Some(event) = run.next().await.unwrap() {
+            if matches!(event.event, AgentEvent::Text(_)) {
+                count += 1;
+                if count % 1000 == 1 {
+                    std::thread::sleep(Duration::from_millis(600));
+                }
+            }
+        }
+        (count, run.wait().await.unwrap())
+    });
+    assert_eq!(count, 3000);
+    assert!(finished.end.is_success(), "{:?}", finished.end);
+}
+
+#[test]
+fn a_reader_that_stops_costs_no_memory_and_dropping_it_leaves_nobody() {
+    let spec = script("yes 'TEXT'");
+    let tag = spec.tag.clone();
+    block_on(async {
+        let mut run = EventRun::start(spec, reading()).await.unwrap();
+        run.next().await.unwrap().unwrap();
+        // The pipe is full by now, and `yes` waits.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(!tagged(&tag).is_empty());
+        drop(run);
+    });
+    let dropped = Instant::now();
+    wait_until("nobody left", || tagged(&tag).is_empty());
+    assert!(dropped.elapsed() < Duration::from_secs(2), "{:?}", dropped.elapsed());
+}
+
+#[test]
+fn five_hundred_runs_at_once_end_without_a_thread_each() {
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    let (before, prefix) = (threads(), mark());
+    let most = block_on(async {
+        let mut set = tokio::task::JoinSet::new();
+        for number in 0..500 {
+            let spec = RunSpec {
+                tag: format!("{prefix}-{number}"),
+                ..script("echo 'TEXT'; sleep 1; echo 'RESULT'")
+            };
+            set.spawn(async move { EventRun::start(spec, reading()).await.unwrap().wait().await.unwrap() });
+        }
+        let mut most = 0;
+        while let Some(finished) = set.join_next().await {
+            let finished = finished.unwrap();
+            assert!(finished.end.is_success(), "{:?}", finished.end);
+            assert_eq!(finished.outcome.survivors, []);
+            most = most.max(threads());
+        }
+        most
+    });
+    assert!(most <= before + 12, "{most} threads, {before} before");
+    let zombies = amplihack_utils::sys::processes().unwrap().into_iter();
+    let own = std::process::id();
+    assert_eq!(zombies.filter(|proc| proc.ppid == own && proc.dead).count(), 0);
+}

@@ -1,0 +1,102 @@
+//! Agents' streams of JSON lines: every line becomes an event, however it is cut, and every run has one end.
+
+use std::time::Duration;
+
+use amplihack_agent::decode::{decoder, usage_file};
+use amplihack_agent::framer::{Frame, Framer};
+use amplihack_agent::ledger::Ledger;
+use amplihack_agent::{AgentBinary, AgentEvent, End};
+use amplihack_fuzz::{Target, run, seeds};
+use amplihack_utils::sys::Exit;
+
+const DICTIONARY: &[&str] = &[
+    "{\"type\":\"assistant\",\"message\":{\"content\":[",
+    "{\"type\":\"tool_use\",\"id\":\"1\",\"input\":",
+    "{\"type\":\"tool_result\",\"content\":",
+    "{\"type\":\"result\",\"subtype\":\"success\"}",
+    "{\"type\":\"turn.completed\",\"usage\":{}}",
+    "{\"type\":\"result\",\"exitCode\":0}",
+    "\"item\":{\"type\":\"mcp_tool_call\",",
+    "\"data\":{",
+    "\"usage\":{\"input_tokens\":18446744073709551615}",
+    "\"type\":",
+    "\"error\"",
+    "null",
+    "true",
+    "-1",
+    "1e999",
+    "\\ud83e",
+    "\\udd80",
+    "\\u",
+    "\\\\",
+    "\u{2028}",
+    "\u{1f980}",
+    "\r\n",
+    "\n",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    ",",
+    ":",
+];
+
+/// Everything of a stream whose chunks have so many bytes.
+fn decode(agent: AgentBinary, bytes: &[u8], chunk: usize, exit: Option<Exit>) -> (Vec<AgentEvent>, End) {
+    let (mut framer, mut decoder) = (Framer::new(1 << 16), decoder(agent));
+    let mut events = Vec::new();
+    let mut take = |frame: Frame<'_>| {
+        if let Frame::Line(line) = frame {
+            let before = events.len();
+            decoder.line(line, &mut events);
+            assert!(events.len() > before, "a line is lost");
+        }
+    };
+    for chunk in bytes.chunks(chunk.max(1)) {
+        framer.push(chunk, &mut take);
+    }
+    framer.finish(&mut take);
+    let said = decoder.said();
+    assert_eq!(decoder.said(), said);
+    (events, decoder.finish(exit))
+}
+
+fn main() -> std::process::ExitCode {
+    let target = Target {
+        name: "stream",
+        seeds: seeds::files("amplihack-agent/tests/transcripts"),
+        dictionary: DICTIONARY,
+        longest: 256 << 10,
+        most: |len| {
+            Duration::from_millis(100) + Duration::from_micros(2) * u32::try_from(len).unwrap_or(u32::MAX)
+        },
+    };
+    run(target, |bytes| {
+        for agent in AgentBinary::ALL {
+            let (events, end) = decode(agent, bytes, bytes.len(), Some(Exit::Code(1)));
+            assert!(!end.is_success(), "exit code 1 is no success");
+            assert!(!events.iter().any(|event| matches!(event, AgentEvent::End(_))), "an end before the end");
+            let chunk = usize::from(bytes.first().copied().unwrap_or_default());
+            assert_eq!(
+                decode(agent, bytes, chunk, Some(Exit::Code(1))),
+                (events.clone(), end),
+                "chunks change events"
+            );
+            let mut ledger = Ledger::default();
+            for event in &events {
+                if let AgentEvent::Usage(usage) = event {
+                    ledger.observe(usage);
+                }
+                // What is journalled is read back.
+                let text = serde_json::to_string(event).expect("an event has a text");
+                let again: AgentEvent = serde_json::from_str(&text).expect("and is read from it");
+                assert!(
+                    again == *event || text.contains("\"input\"") || text.contains("\"value\""),
+                    "{text}"
+                );
+            }
+            let _ = (ledger.totals(), usage_file(agent, bytes));
+        }
+    })
+}
