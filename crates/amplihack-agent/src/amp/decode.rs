@@ -221,7 +221,7 @@ fn totals(usage: &WireUsage, cost_usd: Option<f64>) -> Totals {
 }
 
 fn summary(wire: &WireSummary, text: Option<String>) -> Summary {
-    Summary { text, turns: wire.num_turns, duration_ms: wire.duration_ms, exit: None }
+    Summary { text, turns: wire.num_turns, duration_ms: wire.duration_ms, ..Summary::default() }
 }
 
 /// `Bash: rm -rf /`, or an object with `tool_name`.
