@@ -13,6 +13,9 @@ const DEEPEST: usize = 10_000;
 /// Trees are built down to this depth; what is below is kept as its text.
 const TREE: usize = 256;
 
+/// From this length on, a string's memory is asked for at once.
+const LONG: usize = 64 * 1024;
+
 /// What is wrong with a line, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
@@ -140,7 +143,16 @@ impl<'a> Cursor<'a> {
         }
         let mut out = String::with_capacity((self.at - start) * 2 + 64);
         out.push_str(self.since(start));
+        let mut measured = false;
         loop {
+            if out.len() > LONG && !measured {
+                // Once at its size, a long string is never moved, and needs its own memory only.
+                let here = self.at;
+                self.skip_string_rest()?;
+                out.reserve_exact(self.at - here);
+                self.at = here;
+                measured = true;
+            }
             match self.byte() {
                 b'"' => {
                     self.at += 1;
@@ -213,6 +225,11 @@ impl<'a> Cursor<'a> {
         if !self.take(b'"') {
             return self.fault("a string");
         }
+        self.skip_string_rest()
+    }
+
+    /// What is left of a string, with its closing quote.
+    fn skip_string_rest(&mut self) -> Result<(), Fault> {
         loop {
             self.at = run_end(self.text.as_bytes(), self.at);
             match self.byte() {
