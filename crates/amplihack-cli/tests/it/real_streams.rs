@@ -189,6 +189,7 @@ fn interrupted(agent: AgentBinary, check: fn(&End)) {
             };
             procs::all().iter().any(runs)
         });
+        running.until_stdout_has(&marker);
         running.signal(Signal::INT);
         let output = running.wait();
         let events = events(agent, &output);
