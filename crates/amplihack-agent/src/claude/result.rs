@@ -60,7 +60,9 @@ impl ClaudeStream {
     fn total(&mut self, record: &Record<'_>) -> Totals {
         let sum = |models: &[super::wire::ModelCounts]| {
             let mut sum = Totals::default();
-            models.iter().for_each(|model| sum.add(&model.totals()));
+            for model in models {
+                sum.add(&model.totals());
+            }
             sum
         };
         match (&record.models_since, &record.models, &record.usage) {
