@@ -9,7 +9,7 @@ use super::wire::{Block, Content, Control, Limits, Line, Message, Stream, System
 use crate::decode::lines::{self, JsonLines, raw, warning};
 use crate::decode::wire::Str;
 use crate::event::{
-    AgentEvent, End, Json, McpServer, Permission, Started, Text, ToolCall, ToolResult, Totals, Usage,
+    AgentEvent, End, Json, McpServer, Permission, Started, Summary, Text, ToolCall, ToolResult, Totals, Usage,
 };
 
 /// What Claude writes as the user's words when it is interrupted; there may be no record of the end after it.
@@ -31,6 +31,20 @@ pub(crate) struct ClaudeStream {
     pub(super) end: Option<End>,
 }
 
+/// Which message something belongs to, and which sub-agent.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    message: Option<&'a str>,
+    parent: Option<&'a str>,
+}
+
+impl Place<'_> {
+    fn text(self, text: String) -> Text {
+        let (message, parent) = (self.message.map(str::to_owned), self.parent.map(str::to_owned));
+        Text { text, delta: false, message, parent }
+    }
+}
+
 impl crate::Decode for ClaudeStream {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
         lines::read(self, line, out);
@@ -39,13 +53,9 @@ impl crate::Decode for ClaudeStream {
     fn said(&mut self) -> Option<End> {
         let interrupted = || {
             let message = "the agent was interrupted and left no record of its end".to_owned();
-            self.interrupted.then(|| End::Interrupted { message, summary: crate::event::Summary::default() })
+            self.interrupted.then(|| End::Interrupted { message, summary: Summary::default() })
         };
         self.end.clone().or_else(interrupted)
-    }
-
-    fn is_over(&self) -> bool {
-        self.end.is_some()
     }
 
     fn finish(&mut self, exit: Option<Exit>) -> End {
@@ -57,8 +67,8 @@ impl JsonLines for ClaudeStream {
     fn json(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), serde_json::Error> {
         let read: Line<'_> = serde_json::from_str(line)?;
         match read.kind.text() {
-            "assistant" => self.assistant(line, read.message, read.parent.own().as_ref(), out),
-            "user" => self.user(line, read.message, read.parent.own().as_ref(), out),
+            "assistant" => self.assistant(line, read.message, &read.parent, out),
+            "user" => self.user(line, read.message, &read.parent, out),
             "stream_event" => self.stream(read.event, read.parent.own(), out),
             "system" => self.system(serde_json::from_str(line)?, out),
             "result" => self.record(serde_json::from_str(line)?, out),
@@ -71,89 +81,67 @@ impl JsonLines for ClaudeStream {
 }
 
 impl ClaudeStream {
-    fn assistant(
-        &mut self,
-        line: &str,
-        message: Message<'_>,
-        parent: Option<&String>,
-        out: &mut Vec<AgentEvent>,
-    ) {
-        let id = message.id.own();
+    fn assistant(&mut self, line: &str, message: Message<'_>, parent: &Str<'_>, out: &mut Vec<AgentEvent>) {
+        let place = Place { message: message.id.0.as_deref(), parent: parent.0.as_deref() };
         match message.content {
             Content::None => {}
-            Content::Text(text) => self.said_text(text.into_owned(), id.as_ref(), parent, out),
+            Content::Text(text) => self.text(text.into_owned(), place, out),
             Content::Blocks(blocks) => {
                 for (index, block) in blocks.into_iter().enumerate() {
-                    self.block(line, index, block, id.as_ref(), parent, out);
+                    self.block((line, index), block, place, out);
                 }
             }
         }
         let amounts = message.usage.map(|counts| counts.totals()).filter(Totals::has_tokens);
         if let Some(amounts) = amounts {
             let (model, total) = (message.model.own(), false);
-            out.push(AgentEvent::Usage(Usage { message: id, model, total, amounts }));
+            let message = place.message.map(str::to_owned);
+            out.push(AgentEvent::Usage(Usage { message, model, total, amounts }));
         }
     }
 
     fn block(
         &mut self,
-        line: &str,
-        index: usize,
+        (line, index): (&str, usize),
         block: Block<'_>,
-        message: Option<&String>,
-        parent: Option<&String>,
+        place: Place<'_>,
         out: &mut Vec<AgentEvent>,
     ) {
         match block.kind.text() {
-            "text" => self.said_text(block.text.string(), message, parent, out),
-            "thinking" => out.push(AgentEvent::Thinking(Text {
-                text: block.thinking.string(),
-                delta: false,
-                message: message.cloned(),
-                parent: parent.cloned(),
-            })),
+            "text" => self.text(block.text.string(), place, out),
+            "thinking" => out.push(AgentEvent::Thinking(place.text(block.thinking.string()))),
             "tool_use" | "server_tool_use" | "mcp_tool_use" => out.push(AgentEvent::ToolCall(ToolCall {
                 id: block.id.string(),
                 name: block.name.string(),
                 input: block.input.map(Json::from).unwrap_or_default(),
-                parent: parent.cloned(),
+                parent: place.parent.map(str::to_owned),
             })),
-            kind if kind.ends_with("tool_result") => out.push(tool_result(block, parent)),
-            kind => whole_block("assistant", kind, line, index, out),
+            kind if kind.ends_with("tool_result") => out.push(tool_result(block, place)),
+            kind => whole_block("assistant", kind, (line, index), out),
         }
     }
 
-    fn said_text(
-        &mut self,
-        text: String,
-        message: Option<&String>,
-        parent: Option<&String>,
-        out: &mut Vec<AgentEvent>,
-    ) {
-        if parent.is_none() {
+    fn text(&mut self, text: String, place: Place<'_>, out: &mut Vec<AgentEvent>) {
+        if place.parent.is_none() {
             self.text = Some(text.clone());
         }
-        out.push(AgentEvent::Text(Text {
-            text,
-            delta: false,
-            message: message.cloned(),
-            parent: parent.cloned(),
-        }));
+        out.push(AgentEvent::Text(place.text(text)));
     }
 
     /// What tools gave back. The user's own words are nothing that the agent did.
-    fn user(&mut self, line: &str, message: Message<'_>, parent: Option<&String>, out: &mut Vec<AgentEvent>) {
+    fn user(&mut self, line: &str, message: Message<'_>, parent: &Str<'_>, out: &mut Vec<AgentEvent>) {
         let Content::Blocks(blocks) = message.content else { return };
         let only_words = blocks.iter().all(|block| block.kind.text() == "text");
         self.interrupted |= blocks.iter().any(|block| block.text.text().starts_with(INTERRUPTED));
         if only_words {
             return;
         }
+        let place = Place { message: None, parent: parent.0.as_deref() };
         for (index, block) in blocks.into_iter().enumerate() {
             if block.kind.text().ends_with("tool_result") {
-                out.push(tool_result(block, parent));
+                out.push(tool_result(block, place));
             } else {
-                whole_block("user", block.kind.text(), line, index, out);
+                whole_block("user", block.kind.text(), (line, index), out);
             }
         }
     }
@@ -238,18 +226,18 @@ fn retry(line: &System<'_>) -> String {
     )
 }
 
-fn tool_result(block: Block<'_>, parent: Option<&String>) -> AgentEvent {
+fn tool_result(block: Block<'_>, place: Place<'_>) -> AgentEvent {
     AgentEvent::ToolResult(ToolResult {
         id: block.call.string(),
         output: block.content.into_text(),
         is_error: block.is_error.0.unwrap_or_default(),
         exit_code: None,
-        parent: parent.cloned(),
+        parent: place.parent.map(str::to_owned),
     })
 }
 
 /// The block of `line` at `index`, in its own text.
-fn whole_block(role: &str, kind: &str, line: &str, index: usize, out: &mut Vec<AgentEvent>) {
+fn whole_block(role: &str, kind: &str, (line, index): (&str, usize), out: &mut Vec<AgentEvent>) {
     let texts = serde_json::from_str::<Texts<'_>>(line).unwrap_or_default();
     if let Some(block) = texts.message.content.0.get(index) {
         out.push(raw(&format!("{role}/{kind}"), block));

@@ -5,7 +5,7 @@ mod slots;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use amplihack_utils::agent_binary::AgentBinary;
@@ -62,7 +62,7 @@ pub struct Options {
     /// Print what the agent does as JSON lines, for its [decoder](crate::decode::decoder).
     pub stream: bool,
     /// The file to which the agent writes what it used, for [`usage_file`](crate::decode::usage_file).
-    pub usage_file: Option<PathBuf>,
+    pub usage_file: Option<Box<Path>>,
 }
 
 /// One agent run, described; [`AgentCommand::deliver`] makes the command of it.
@@ -83,7 +83,7 @@ pub struct AgentCommand<'a> {
     /// The user's own arguments, passed on unchanged.
     pub extra: &'a [OsString],
     /// Working directory of the agent.
-    pub cwd: &'a std::path::Path,
+    pub cwd: &'a Path,
 }
 
 /// A command with its prompt applied. The handle must live until the child is reaped.
@@ -306,7 +306,7 @@ impl AgentCommand<'_> {
             self.option(&mut slots, Capability::Stream, None)?;
         }
         if let Some(file) = &options.usage_file {
-            self.option(&mut slots, Capability::UsageFile, Some(file.clone().into()))?;
+            self.option(&mut slots, Capability::UsageFile, Some(file.to_path_buf().into()))?;
         }
         let mut line = self.before_verb.to_vec();
         line.extend(slots.front);
@@ -348,7 +348,7 @@ impl AgentCommand<'_> {
 }
 
 /// The command of a user's own arguments, untouched: no prompt is looked for, stdin passes through.
-pub fn passthrough(installed: &Installed, args: &[OsString], cwd: &std::path::Path) -> Command {
+pub fn passthrough(installed: &Installed, args: &[OsString], cwd: &Path) -> Command {
     let mut command = Command::new(&installed.path);
     command.args(args).current_dir(cwd).stdin(Stdio::inherit());
     command

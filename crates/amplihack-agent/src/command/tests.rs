@@ -15,7 +15,7 @@ fn line(agent: AgentBinary, mode: RunMode, options: &Options, prompt: Option<&st
         hooks: &[],
         before_verb: &[],
         extra: &["--extra".into()],
-        cwd: std::path::Path::new("/"),
+        cwd: Path::new("/"),
     };
     match command.deliver(PromptDelivery::Auto) {
         Err(error) => error.to_string(),
@@ -62,7 +62,7 @@ fn options() {
         ("edit", Options { permissions: Some(Permissions::Edit), ..Options::default() }),
         ("full", Options { permissions: Some(Permissions::Full), ..Options::default() }),
         ("stream", Options { stream: true, ..Options::default() }),
-        ("usage-file", Options { usage_file: Some("/u.json".into()), ..Options::default() }),
+        ("usage-file", Options { usage_file: Some(Path::new("/u.json").into()), ..Options::default() }),
     ];
     let mut report = String::new();
     for (agent, mode) in every() {
@@ -90,7 +90,7 @@ fn headless(
         hooks: &[],
         before_verb: &[],
         extra: &[],
-        cwd: std::path::Path::new("/"),
+        cwd: Path::new("/"),
     }
     .deliver(requested)
 }
@@ -176,7 +176,7 @@ fn a_refuted_channel_is_not_used() {
         hooks: &[],
         before_verb: &[],
         extra: &[],
-        cwd: std::path::Path::new("/"),
+        cwd: Path::new("/"),
     }
     .deliver(PromptDelivery::Auto)
     .unwrap();
@@ -200,7 +200,7 @@ fn what_no_version_takes_is_refused_without_one() {
     let check = |agent, mode, prompt: Option<&str>, requested| {
         let installed = Installed::assumed(agent);
         let options = Options { add_dirs: vec!["/a".into()], ..Options::default() };
-        let (before_verb, extra, cwd) = (&[], &[], std::path::Path::new("/"));
+        let (before_verb, extra, cwd) = (&[], &[], Path::new("/"));
         let command = AgentCommand {
             installed: &installed,
             mode,
@@ -242,7 +242,7 @@ fn a_refuted_channel_is_not_used_and_without_another_there_is_an_error() {
             hooks: &[],
             before_verb: &[],
             extra: &[],
-            cwd: std::path::Path::new("/"),
+            cwd: Path::new("/"),
         };
         command.deliver(PromptDelivery::Auto).map(|delivered| delivered.selected_mode)
     };
@@ -269,7 +269,7 @@ fn hooks_stand_among_the_options_in_the_shape_of_their_row() {
             hooks,
             before_verb: &[],
             extra: &["--extra".into()],
-            cwd: std::path::Path::new("/"),
+            cwd: Path::new("/"),
         };
         let delivered = command.deliver(PromptDelivery::Auto)?;
         Ok::<_, DeliveryError>(

@@ -2,18 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::sys::Exit;
-use serde_json::value::RawValue;
-
+use super::tools::permission;
 use super::wire::{Accounts, Data, Line};
 use crate::decode::fail;
 use crate::decode::lines::{self, JsonLines, warning};
 use crate::decode::wire::Str;
-use crate::event::{
-    AgentEvent, End, FailKind, Json, McpServer, Permission, Started, Summary, Text, ToolCall, ToolResult,
-    Usage,
-};
+use crate::event::{AgentEvent, End, FailKind, McpServer, Started, Summary, Text, Totals, Usage};
+use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::sys::Exit;
 
 /// The decoder of Copilot's stream.
 #[derive(Debug, Default)]
@@ -24,7 +20,7 @@ pub(crate) struct CopilotStream {
     text: Option<String>,
     turns: u64,
     /// Calls that were told.
-    calls: BTreeSet<String>,
+    pub(super) calls: BTreeSet<String>,
     /// The turn's thinking was told.
     thought: bool,
     aborted: bool,
@@ -207,7 +203,7 @@ impl CopilotStream {
             }
             "usage" => out.push(AgentEvent::Usage(Usage {
                 message: data.api_call.0.as_deref().map(str::to_owned),
-                amounts: crate::event::Totals { premium_requests: data.cost.0, ..data.counts().totals() },
+                amounts: Totals { premium_requests: data.cost.0, ..data.counts().totals() },
                 model: data.model.own(),
                 total: false,
             })),
@@ -215,57 +211,10 @@ impl CopilotStream {
         }
     }
 
-    /// Tells a call, once: when it is asked for, and if that was not told, when it begins.
-    fn call(
-        &mut self,
-        id: Str<'_>,
-        name: Str<'_>,
-        arguments: Option<&RawValue>,
-        parent: Option<&str>,
-        out: &mut Vec<AgentEvent>,
-    ) {
-        let id = id.string();
-        if self.calls.insert(id.clone()) {
-            let input = arguments.map(Json::from).unwrap_or_default();
-            let (name, parent) = (name.string(), parent.map(str::to_owned));
-            out.push(AgentEvent::ToolCall(ToolCall { id, name, input, parent }));
-        }
-    }
-
-    fn tool(&mut self, kind: &str, data: Data<'_>, out: &mut Vec<AgentEvent>) {
-        let parent = data.parent.0.as_deref();
-        match kind {
-            "execution_start" => self.call(data.call, data.tool, data.arguments, parent, out),
-            "execution_complete" => {
-                let id = data.call.string();
-                let problem = data.error.message.own();
-                if data.error.code.text() == "denied" {
-                    out.push(AgentEvent::PermissionDecided(Permission {
-                        id: id.clone(),
-                        tool: data.tool.own(),
-                        allowed: Some(false),
-                        reason: problem.clone(),
-                    }));
-                }
-                out.push(AgentEvent::ToolResult(ToolResult {
-                    id,
-                    is_error: data.success.0 == Some(false),
-                    output: problem.unwrap_or_else(|| data.result.content.into_text()),
-                    exit_code: data.shell.exit_code.0,
-                    parent: parent.map(str::to_owned),
-                }));
-            }
-            _ => {}
-        }
-    }
-
     /// The record of the end. Its exit code is Copilot's own word: after an interruption it may be 0.
     fn record(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
         self.session = line.session.own().or(self.session.take());
-        let amounts = crate::event::Totals {
-            premium_requests: line.usage.premium_requests.0,
-            ..crate::event::Totals::default()
-        };
+        let amounts = Totals { premium_requests: line.usage.premium_requests.0, ..Totals::default() };
         out.push(AgentEvent::Usage(Usage { total: true, amounts, ..Usage::default() }));
         let summary = Summary { duration_ms: line.usage.duration.counted(), ..self.summary() };
         self.end = Some(match (line.exit_code.0, self.failure.take()) {
@@ -277,28 +226,6 @@ impl CopilotStream {
                 End::Failed { kind: FailKind::Agent, message, summary }
             }
         });
-    }
-}
-
-fn permission(kind: &str, data: Data<'_>, out: &mut Vec<AgentEvent>) {
-    let id = data.question.string();
-    match kind {
-        "requested" => out.push(AgentEvent::PermissionAsked(Permission {
-            id,
-            tool: data.asked.kind.own(),
-            allowed: None,
-            reason: data.asked.intention.own(),
-        })),
-        "completed" => {
-            let decided = data.result.kind.own();
-            out.push(AgentEvent::PermissionDecided(Permission {
-                id,
-                tool: None,
-                allowed: decided.as_deref().map(|word| word.starts_with("approved")),
-                reason: decided,
-            }));
-        }
-        _ => {}
     }
 }
 

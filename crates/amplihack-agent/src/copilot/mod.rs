@@ -1,6 +1,7 @@
 //! GitHub Copilot CLI.
 
 pub(crate) mod decode;
+mod tools;
 mod wire;
 
 use amplihack_utils::agent_binary::AgentBinary;

@@ -61,7 +61,7 @@ pub(crate) fn end(
 }
 
 record! {
-    struct Kind<'a> {
+    struct Named<'a> {
         kind: Str<'a> = "type",
         subtype: Str<'a> = "subtype",
         item: Option<Inner<'a>> = "item",
@@ -76,11 +76,10 @@ record! {
 pub(crate) fn unread(line: &str, out: &mut Vec<AgentEvent>) {
     match serde_json::from_str::<&RawValue>(line) {
         Ok(value) => {
-            let kind = serde_json::from_str::<Kind<'_>>(line).unwrap_or_default();
-            let inner =
-                [Some(kind.subtype), kind.item.map(|item| item.kind), kind.event.map(|event| event.kind)];
+            let Named { kind, subtype, item, event } = serde_json::from_str(line).unwrap_or_default();
+            let inner = [Some(subtype), item.map(|item| item.kind), event.map(|event| event.kind)];
             let inner = inner.into_iter().flatten().find_map(Str::own);
-            let kind = kind.kind.own().map(|word| match inner {
+            let kind = kind.own().map(|word| match inner {
                 Some(inner) => format!("{word}/{inner}"),
                 None => word,
             });

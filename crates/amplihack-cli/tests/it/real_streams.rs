@@ -18,7 +18,7 @@ use crate::world::{World, real};
 fn run(world: &World, agent: AgentBinary) -> Run {
     let program = real(agent).unwrap();
     let installed = Installed { path: program.clone(), ..Installed::assumed(agent) };
-    let file = (agent == AgentBinary::Copilot).then(|| world.sandbox.root().join("usage.json"));
+    let file = (agent == AgentBinary::Copilot).then(|| world.sandbox.root().join("usage.json").into());
     let options = Options {
         permissions: Some(Permissions::Full),
         stream: true,
@@ -189,6 +189,7 @@ fn interrupted(agent: AgentBinary, check: fn(&End)) {
             };
             procs::all().iter().any(runs)
         });
+        running.until_stdout_has(&marker);
         running.signal(Signal::INT);
         let output = running.wait();
         let events = events(agent, &output);
