@@ -14,7 +14,11 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("prose", "scanning 1 MiB of prose about instructions", "≤ 8 ms"),
     ("base64", "scanning 1 MiB of base64", "≤ 8 ms"),
     ("cyrillic", "scanning 1 MiB of Russian", "≤ 8 ms"),
-    ("hostile", "judging hostile scripts of 64 KiB, to a verdict or to the deny of what takes too long", "≤ 50 ms"),
+    (
+        "hostile",
+        "judging hostile scripts of 64 KiB, to a verdict or to the deny of what takes too long",
+        "≤ 50 ms",
+    ),
 ];
 
 /// Names, goals and times.
@@ -24,7 +28,8 @@ pub(crate) fn rows(
     runs: usize,
 ) -> Result<Vec<(&'static str, &'static str, Vec<Duration>)>, Failure> {
     let cold = stage.audited()?.into_iter().map(Duration::from_micros).collect();
-    let mut rows = vec![("the guard's part of a whole process, cold: payload, policy, verdict", "≤ 250 µs", cold)];
+    let mut rows =
+        vec![("the guard's part of a whole process, cold: payload, policy, verdict", "≤ 250 µs", cold)];
     let program = bins.join("examples/bench");
     let text = shell::read(shell::program(program).args(["samples", &runs.to_string()]))?;
     for &(word, name, goal) in ROWS {

@@ -27,8 +27,12 @@ pub(crate) fn table(rows: &[(String, &str, Pairs)]) -> String {
         let both = || pairs.ours.iter().zip(&pairs.against).map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64()));
         let differences: Vec<f64> = both().map(|(ours, against)| ours - against).collect();
         let ratios: Vec<f64> = both().map(|(ours, against)| ours / against).collect();
-        let (Some(ours), Some(against)) = (spread(&pairs.ours, USUAL), spread(&pairs.against, USUAL)) else { continue };
-        let (Some([_, difference, _]), Some([_, ratio, _])) = (spread(&differences, USUAL), spread(&ratios, USUAL)) else {
+        let (Some(ours), Some(against)) = (spread(&pairs.ours, USUAL), spread(&pairs.against, USUAL)) else {
+            continue;
+        };
+        let (Some([_, difference, _]), Some([_, ratio, _])) =
+            (spread(&differences, USUAL), spread(&ratios, USUAL))
+        else {
             continue;
         };
         let cell = |times: [Duration; 3]| times.map(|time| shown(time.as_secs_f64())).join(" / ");

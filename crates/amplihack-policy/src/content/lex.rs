@@ -3,8 +3,8 @@
 use super::fold::{Folded, fold};
 use super::spelling::{LONGEST, Letters};
 use super::words::{
-    BEGINS, COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PREV, SECRET, SEED, Set, TO_WHERE,
-    TOKEN_MARK, known, known_by_hash, known_in_any_case, may_be_known, may_begin_dense, phrases_of, step,
+    BEGINS, COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PREV, SECRET, SEED, Set, TO_WHERE, TOKEN_MARK,
+    known, known_by_hash, known_in_any_case, may_be_known, may_begin_dense, phrases_of, step,
 };
 use crate::decision::Span;
 

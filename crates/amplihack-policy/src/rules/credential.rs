@@ -89,7 +89,8 @@ pub(crate) fn secret(target: &Target) -> Option<(&'static str, bool)> {
         first.is_none_or(|first| !first.is_ascii_graphic() || FIRST[usize::from(*first)])
     };
     if target.parts.iter().any(may_begin)
-        && FILES.iter().any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2)) {
+        && FILES.iter().any(|names| target.behind(names).is_some_and(|rest| rest.len() <= 2))
+    {
         return Some(("stored credentials", false));
     }
     if matches!(name, ".gnupg" | ".aws") {

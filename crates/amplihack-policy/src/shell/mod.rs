@@ -26,8 +26,8 @@ mod variables;
 mod word;
 mod wrappers;
 
-pub use model::{Command, Fed, Parsed, Piece, Redirect, RedirectKind, Undecided, Word};
 pub(crate) use model::LATE;
+pub use model::{Command, Fed, Parsed, Piece, Redirect, RedirectKind, Undecided, Word};
 pub use quoting::{Quoting, quoting_at};
 
 use amplihack_utils::sys::WorkLimit;
