@@ -62,7 +62,7 @@ pub async fn start_events(
     let (streamed, usage) = (plan.streamed, plan.usage_file.clone());
     let record = RunRecord::of_this_process(agent, &plan.cwd);
     let home = plan.env.amplihack_home();
-    let Prepared { spec, guard, session, mut notices } = prepare(plan, hosting, streams)?;
+    let Prepared { session, guard, spec, mut notices } = prepare(plan, hosting, streams)?;
     let journal = home
         .map(|home| Journal::create(&home, &session.id, record))
         .transpose()

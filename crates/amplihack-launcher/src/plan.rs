@@ -27,7 +27,6 @@ use crate::notice::Notice;
 
 /// What an agent is to do.
 #[derive(Clone)]
-#[expect(clippy::large_enum_variant, reason = "there is one a launch")]
 pub enum Task {
     /// Run under the builder: a prompt (`None` only in a terminal), translated options, the user's own arguments.
     Prompt {
@@ -230,9 +229,9 @@ fn streams(
     let Task::Prompt { options, .. } = task else { return (false, None) };
     options.stream &= installed.can(Capability::Stream, mode).is_ok();
     if options.stream && options.usage_file.is_none() && installed.can(Capability::UsageFile, mode).is_ok() {
-        options.usage_file = directory.map(|directory| directory.join("usage.json"));
+        options.usage_file = directory.map(|directory| directory.join("usage.json").into());
     }
-    (options.stream, options.usage_file.clone())
+    (options.stream, options.usage_file.as_deref().map(Path::to_path_buf))
 }
 
 /// The run that `task` describes and how its prompt should travel; `Err` holds arguments that only pass through.

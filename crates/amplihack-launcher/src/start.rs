@@ -79,7 +79,8 @@ pub async fn start(
     hosting: Hosting,
     streams: Streams,
 ) -> Result<(Launched, Vec<Notice>), LaunchError> {
-    let Prepared { spec, guard, session, notices } = prepare(plan, hosting, streams)?;
+    // Dropped in reverse: the session's directory goes when the guard's is gone.
+    let Prepared { session, guard, spec, notices } = prepare(plan, hosting, streams)?;
     let run = AgentRun::start(spec).await?;
     Ok((Launched { run, guard, session }, notices))
 }

@@ -58,6 +58,10 @@ impl crate::Decode for ClaudeStream {
         self.end.clone().or_else(interrupted)
     }
 
+    fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
     fn finish(&mut self, exit: Option<Exit>) -> End {
         lines::end(self.said(), exit, self.text.as_ref(), self.session.as_ref())
     }

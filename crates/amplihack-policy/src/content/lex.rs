@@ -125,13 +125,15 @@ static GOES_ON: [bool; 256] = {
     table
 };
 
+/// In each byte the bit that makes a letter small.
+const SMALL: u64 = 0x2020_2020_2020_2020;
+
 /// The word of ASCII letters that begins at `at`: its end, its hash and whether a letter of it is small. `None` where there may be
 /// more to the word, and at the end of the text.
 ///
 /// Eight bytes at a time, without a branch for each: most of any text is such words.
 #[inline]
 fn plain_word(bytes: &[u8], at: usize) -> Option<(usize, u64, bool)> {
-    const SMALL: u64 = 0x2020_2020_2020_2020;
     let (mut end, mut hash, mut small) = (at, SEED, 0);
     loop {
         let eight = u64::from_le_bytes(*bytes.get(end..)?.first_chunk()?);
@@ -154,7 +156,7 @@ fn plain_word(bytes: &[u8], at: usize) -> Option<(usize, u64, bool)> {
 const fn letters_in(eight: u64) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x80 * ONES;
-    let small = (eight | (0x20 * ONES)) & !HIGH;
+    let small = (eight | SMALL) & !HIGH;
     // The highest bit of each byte says yes or no; no sum reaches into the next byte.
     let from_a = small + (0x80 - b'a' as u64) * ONES;
     let behind_z = small + (0x7f - b'z' as u64) * ONES;

@@ -447,10 +447,11 @@ static TAKEN: [u64; SLOTS / 64] = {
     bits
 };
 
-#[expect(clippy::cast_possible_truncation, reason = "what is left of the shift is below the number of slots")]
 const fn slot_of(hash: u64) -> usize {
     // The highest bits depend on all of a word.
-    (hash >> (u64::BITS - SLOTS.trailing_zeros())) as usize % SLOTS
+    #[expect(clippy::cast_possible_truncation, reason = "as many bits as there are slots")]
+    let slot = (hash >> (u64::BITS - SLOTS.trailing_zeros())) as usize;
+    slot
 }
 
 const fn same(left: &str, right: &str) -> bool {

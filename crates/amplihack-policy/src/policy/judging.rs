@@ -12,8 +12,6 @@ use crate::rules::{self, Arg, Call, Change, Ctx, Script, Subject, Target};
 use crate::shell::{self, Parsed};
 
 const LATE: &str = "judging the script takes too long";
-/// Bytes of a command from which on its rules look at the clock.
-const LONG: usize = 4096;
 
 impl Policy {
     /// A file or an address.
@@ -131,7 +129,7 @@ impl Policy {
     /// One command, file or address: the built-in rules, then the user's.
     fn one(&self, ctx: &Ctx<'_>, explain: &mut Option<&mut Explanation>) -> Verdict {
         // A look at the clock for each rule is worth it only where rules may take long.
-        let long = matches!(&ctx.subject, Subject::Call(call) if call.bytes() > LONG);
+        let long = matches!(&ctx.subject, Subject::Call(call) if call.is_long());
         let mut verdict = Verdict::none();
         let mut say = |found: Verdict, verdict: Verdict| {
             if let Some(explain) = explain {

@@ -158,6 +158,11 @@ impl<'a> Call<'a> {
         self.args.iter().chain(assigned).map(|arg| arg.marked.len()).sum()
     }
 
+    /// Whether rules may take long over it.
+    pub(crate) fn is_long(&self) -> bool {
+        self.args.len() + self.assigns.len() + self.redirects.len() > 256 || self.bytes() > 4096
+    }
+
     /// Whether the program is one of these.
     pub(crate) fn is(&self, programs: &[&str]) -> bool {
         programs.contains(&self.program.as_str())

@@ -274,7 +274,7 @@ fn system_files(ctx: &Ctx<'_>) -> Option<Hit> {
     if call.is(&["mv"]) && call.operands().last().is_some_and(|to| to.text() == "/dev/null") {
         return ctx.deny("would lose the file in /dev/null; remove it with `rm`, or move it somewhere else");
     }
-    ctx.changes().iter().filter(|change| change.takes_away()).find_map(|change| {
+    ctx.changes().filter(|change| change.takes_away()).find_map(|change| {
         let (what, covers) = place::system(&change.target, home)?;
         // One named file of the system is the business of other rules.
         if !change.recursive && !super::marks::is_glob(&change.target.raw) && what == "a part of the system" {
@@ -308,7 +308,7 @@ fn system_files(ctx: &Ctx<'_>) -> Option<Hit> {
 
 fn device(ctx: &Ctx<'_>) -> Option<Hit> {
     if let Some(change) =
-        ctx.changes().iter().find(|change| change.kind != Kind::Mode && place::device(&change.target))
+        ctx.changes().find(|change| change.kind != Kind::Mode && place::device(&change.target))
     {
         return ctx
             .deny(format!("would overwrite the device {}; write to an image file", change.target.shown()))
@@ -396,7 +396,7 @@ fn system_mode(ctx: &Ctx<'_>) -> Option<Hit> {
             "777" | "0777" | "666" | "0666" | "000" | "a+w" | "o+w" | "a+rwx" | "a=rwx" | "ugo+rwx" | "+w"
         )
     });
-    ctx.changes().iter().filter(|change| change.kind == Kind::Mode).find_map(|change| {
+    ctx.changes().filter(|change| change.kind == Kind::Mode).find_map(|change| {
         let (what, _) = place::system(&change.target, home)?;
         // One's own home may be one's own again.
         if !open && (what == "the home directory" || !change.recursive)
@@ -439,7 +439,7 @@ fn fork_bomb(ctx: &Ctx<'_>) -> Option<Hit> {
 
 fn everything_here(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
-    ctx.changes().iter().filter(|change| change.kind != Kind::Mode && !change.narrowed).find_map(|change| {
+    ctx.changes().filter(|change| change.kind != Kind::Mode && !change.narrowed).find_map(|change| {
         let target = &change.target;
         let inside = target.behind(&[".git"]).and_then(|rest| rest.first().map(String::as_str));
         let history = match inside {
@@ -579,7 +579,7 @@ fn remote_resources(ctx: &Ctx<'_>) -> Option<Hit> {
 }
 
 fn traces(ctx: &Ctx<'_>) -> Option<Hit> {
-    let wiped = ctx.changes().iter().any(|change| {
+    let wiped = ctx.changes().any(|change| {
         let history = matches!(
             change.target.name(),
             ".bash_history" | ".zsh_history" | ".python_history" | ".psql_history"

@@ -152,7 +152,7 @@ fn own_files(ctx: &Ctx<'_>) -> Option<Hit> {
         return ctx.deny("would change this plane's own program; only a person may, outside of a session");
     }
     let home = ctx.script.home.as_deref();
-    ctx.changes().iter().find_map(|change| {
+    ctx.changes().find_map(|change| {
         let what = place::plane(change, home)?;
         ctx.deny(format!(
             "would change {what} (`{}`); only a person may, outside of a session",

@@ -134,16 +134,12 @@ pub(super) static RULES: &[Rule] = &[
 
 fn cwd_delete(ctx: &Ctx<'_>) -> Option<Hit> {
     ctx.changes()
-        .iter()
         .filter(|change| change.kind == Kind::Remove && change.recursive && !change.narrowed)
         .find_map(|change| taken(ctx, change, "remove"))
 }
 
 fn cwd_rename(ctx: &Ctx<'_>) -> Option<Hit> {
-    ctx.changes()
-        .iter()
-        .filter(|change| change.kind == Kind::Move)
-        .find_map(|change| taken(ctx, change, "rename"))
+    ctx.changes().filter(|change| change.kind == Kind::Move).find_map(|change| taken(ctx, change, "rename"))
 }
 
 /// Whether a change takes the working directory away.
@@ -159,6 +155,9 @@ fn taken(ctx: &Ctx<'_>, change: &Change, verb: &str) -> Option<Hit> {
         && let (Some(cwd), Some(real)) = (script.cwd_real(), script.real(target, call.dir.as_deref()))
     {
         covers = real.covers(cwd);
+    }
+    if covers == Covers::No {
+        return None;
     }
     let shown = target.shown();
     let hit = match covers {

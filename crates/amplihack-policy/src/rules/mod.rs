@@ -134,13 +134,15 @@ impl<'s> Ctx<'s> {
         }
     }
 
-    /// Files that it changes.
-    fn changes(&self) -> &'s [Change] {
-        match self.subject {
+    /// Files that it changes, as long as there is time.
+    fn changes(&self) -> impl Iterator<Item = &'s Change> {
+        let changes = match self.subject {
             Subject::Call(call) => changes(self.script, call),
             Subject::Write(change) => std::slice::from_ref(change),
             _ => &[],
-        }
+        };
+        let script = self.script;
+        changes.iter().take_while(|_| !script.is_late())
     }
 
     /// The whole subject in the judged text.

@@ -63,9 +63,8 @@ pub(crate) fn system(target: &Target, home: Option<&Path>) -> Option<(&'static s
     if target.parts.is_empty() {
         return Some(("the whole file system", Covers::Yes));
     }
-    let owned = |place: &[&str]| place.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let certain = |covers: Covers| (covers != Covers::No).then_some(covers);
-    if let Some(covers) = SYSTEM.iter().filter_map(|place| certain(target.covers(&owned(place)))).max() {
+    if let Some(covers) = SYSTEM.iter().filter_map(|place| certain(target.covers(place))).max() {
         return Some(("a system directory", covers));
     }
     if CORE.iter().any(|place| target.is_inside(place))

@@ -302,7 +302,7 @@ fn kernel(ctx: &Ctx<'_>) -> Option<Hit> {
 
 fn persistence(ctx: &Ctx<'_>) -> Option<Hit> {
     let home = ctx.script.home.as_deref();
-    let changed = ctx.changes().iter().filter_map(|change| {
+    let changed = ctx.changes().filter_map(|change| {
         let found = place::sensitive(change, home)?;
         let reason = format!("would change {} (`{}`)", found.what, change.target.shown());
         let hit = if found.refused {

@@ -90,13 +90,13 @@ impl Target {
     }
 
     /// Whether this is `dir` or lies above it.
-    pub(crate) fn covers(&self, dir: &[String]) -> Covers {
+    pub(crate) fn covers<S: AsRef<str>>(&self, dir: &[S]) -> Covers {
         if !self.rooted || self.parts.len() > dir.len() {
             return Covers::No;
         }
         let mut answer = Covers::Yes;
         for (pattern, name) in self.parts.iter().zip(dir) {
-            if !may_be(pattern, name) {
+            if !may_be(pattern, name.as_ref()) {
                 return Covers::No;
             }
             if pattern.contains(UNKNOWN) {

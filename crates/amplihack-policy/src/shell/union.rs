@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
             known: HashMap::new(),
             scripts: HashMap::new(),
             documents: Vec::new(),
-            variables: Variables::default(),
+            variables: Variables::until(deadline),
             functions: HashMap::new(),
             forwards: HashMap::new(),
             aliases: HashMap::new(),
@@ -148,6 +148,8 @@ impl<'a> Reader<'a> {
             self.out.undecided.clear();
             self.fresh(text, None, &mut Shell::default());
         }
+        // Whoever found the time over without a place to say so.
+        self.late(whole);
         self.out.undecided.sort_by_key(|undecided| undecided.span);
         self.out.undecided.dedup();
         self.out

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use amplihack_utils::sys::WorkLimit;
+
 use super::model::{Piece, Word};
 use super::word::Part;
 use crate::decision::Span;
@@ -57,11 +59,18 @@ pub(super) struct Variables {
     /// All values that each ever has; the base for loops and functions when the script is gone through once more.
     ever: HashMap<String, Value>,
     again: bool,
+    /// When putting them in is given up.
+    deadline: Option<WorkLimit>,
     /// A value was asked for where an assignment further down may have come first.
     pub(super) asked_in_loop: bool,
 }
 
 impl Variables {
+    /// None yet; after `deadline` commands get no wordings any more.
+    pub(super) fn until(deadline: WorkLimit) -> Self {
+        Self { deadline: Some(deadline), ..Self::default() }
+    }
+
     /// Notes an assignment. `maybe`: it may not happen, or happen in a loop.
     pub(super) fn set(&mut self, name: &str, value: Value, maybe: bool) {
         // A field counts as much as the room that it takes.
@@ -90,7 +99,7 @@ impl Variables {
         (self.again, self.asked_in_loop) = (true, false);
     }
 
-    /// The wordings that a command's words may have.
+    /// The wordings that a command's words may have. None if the time is over.
     pub(super) fn wordings(&mut self, words: &[(Vec<Part>, Span)], maybe: bool) -> Vec<Vec<Word>> {
         let mut environments: Vec<HashMap<String, Vec<String>>> = vec![HashMap::new()];
         let mut seen: HashSet<&str> = HashSet::new();
@@ -127,15 +136,18 @@ impl Variables {
             .and_then(|value| value.choices.last())
             .and_then(|fields| fields.first().cloned());
         let separators = separators.unwrap_or_else(|| " \t\n".to_owned());
-        environments
-            .iter()
-            .map(|environment| {
-                words
-                    .iter()
-                    .flat_map(|(parts, span)| fields(parts, *span, environment, &separators))
-                    .collect()
-            })
-            .collect()
+        let mut wordings = Vec::with_capacity(environments.len());
+        for environment in &environments {
+            let mut wording = Vec::with_capacity(words.len());
+            for (parts, span) in words {
+                if self.deadline.is_some_and(WorkLimit::is_over) {
+                    return Vec::new();
+                }
+                wording.extend(fields(parts, *span, environment, &separators));
+            }
+            wordings.push(wording);
+        }
+        wordings
     }
 }
 
