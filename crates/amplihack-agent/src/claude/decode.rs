@@ -244,7 +244,7 @@ fn tool_result(block: Block<'_>, place: Place<'_>) -> AgentEvent {
 fn whole_block(role: &str, kind: &str, (line, index): (&str, usize), out: &mut Vec<AgentEvent>) {
     let texts = serde_json::from_str::<Texts<'_>>(line).unwrap_or_default();
     if let Some(block) = texts.message.content.0.get(index) {
-        out.push(raw(&format!("{role}/{kind}"), block));
+        out.push(raw(Some(format!("{role}/{kind}")), block));
     }
 }
 

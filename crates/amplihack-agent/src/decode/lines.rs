@@ -6,7 +6,7 @@ use amplihack_utils::sys::Exit;
 use serde_json::value::RawValue;
 
 use super::wire::{Str, record};
-use crate::event::{AgentEvent, End, Json, Raw, Warning};
+use crate::event::{AgentEvent, End, Json, Raw, Warning, mend};
 
 /// Reads one line of JSON of one agent.
 pub(crate) trait JsonLines {
@@ -41,9 +41,14 @@ pub(crate) fn warning(kind: &str, message: impl Into<String>) -> AgentEvent {
     AgentEvent::Warning(Warning::new(kind, message))
 }
 
-/// JSON that the model has no place for.
-pub(crate) fn raw(kind: &str, value: &RawValue) -> AgentEvent {
-    AgentEvent::Raw(Raw { kind: Some(kind.to_owned()), value: Some(value.into()), text: None })
+/// JSON that the model has no place for; its text, where no reader of values takes it.
+pub(crate) fn raw(kind: Option<String>, value: &RawValue) -> AgentEvent {
+    // A value of null reads as none.
+    let (value, text) = match Json::of(value).filter(|_| value.get() != "null") {
+        Some(value) => (Some(value), None),
+        None => (None, Some(value.get().to_owned())),
+    };
+    AgentEvent::Raw(Raw { kind, value, text })
 }
 
 /// The end of a run, given the last thing that the agent said, and its name of the session.
@@ -83,67 +88,11 @@ pub(crate) fn unread(line: &str, out: &mut Vec<AgentEvent>) {
                 Some(inner) => format!("{word}/{inner}"),
                 None => word,
             });
-            out.push(AgentEvent::Raw(Raw { kind, value: Some(Json::from(value)), text: None }));
+            out.push(raw(kind, value));
         }
         Err(error) => {
             out.push(warning("not_json", format!("a line of the agent's stream is not JSON: {error}")));
             out.push(AgentEvent::Raw(Raw { kind: None, value: None, text: Some(line.to_owned()) }));
-        }
-    }
-}
-
-/// `line` with every escaped half of a surrogate pair replaced; `None` if there is none.
-///
-/// JavaScript writes them where it has cut a text in the middle of a character; they are JSON, but no text.
-fn mend(line: &str) -> Option<String> {
-    let bytes = line.as_bytes();
-    let mut mended = String::new();
-    let (mut copied, mut at) = (0, 0);
-    while let Some(found) = memchr::memchr(b'\\', bytes.get(at..).unwrap_or_default()) {
-        at += found;
-        let unit = surrogate(bytes, at);
-        let paired = unit.is_some_and(|unit| unit < 0xdc00)
-            && surrogate(bytes, at + 6).is_some_and(|unit| unit >= 0xdc00);
-        match unit {
-            Some(_) if !paired => {
-                mended.push_str(line.get(copied..at)?);
-                mended.push_str("\\ufffd");
-                copied = at + 6;
-                at = copied;
-            }
-            Some(_) => at += 12,
-            None => at += 2,
-        }
-    }
-    if copied == 0 {
-        return None;
-    }
-    mended.push_str(line.get(copied..)?);
-    Some(mended)
-}
-
-/// The surrogate that is escaped at `at`.
-fn surrogate(bytes: &[u8], at: usize) -> Option<u16> {
-    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
-    let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
-    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xd800..0xe000).contains(unit))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::mend;
-
-    #[test]
-    fn only_halves_are_mended() {
-        for (line, expected) in [
-            (r#""a""#, None),
-            (r#""\ud83e\udd80 \\ud83e \n""#, None),
-            (r#""\ud83e""#, Some(r#""\ufffd""#)),
-            (r#""é\udd80\ud83e\ud83e\udd80\\\udd80""#, Some(r#""é\ufffd\ufffd\ud83e\udd80\\\ufffd""#)),
-            (r"\ud8", None),
-            (r"\ud83e\", Some(r"\ufffd\")),
-        ] {
-            assert_eq!(mend(line).as_deref(), expected, "{line}");
         }
     }
 }

@@ -4,6 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::sound::{is_sound, mend};
+
 /// A JSON value in the text that it came in.
 #[derive(Debug, Clone)]
 pub struct Json(Box<RawValue>);
@@ -26,9 +28,19 @@ impl From<Box<RawValue>> for Json {
     }
 }
 
+impl Json {
+    /// The value, if every reader takes it.
+    pub(crate) fn of(raw: &RawValue) -> Option<Self> {
+        is_sound(raw.get()).then(|| Self(raw.to_owned()))
+    }
+}
+
 impl From<&RawValue> for Json {
+    /// The value; one that not every reader takes, mended, or as a string of its text: events are written down and read
+    /// again.
     fn from(raw: &RawValue) -> Self {
-        Self(raw.to_owned())
+        let mended = || Self::of(&RawValue::from_string(mend(raw.get())?).ok()?);
+        Self::of(raw).or_else(mended).unwrap_or_else(|| Self::from(&Value::from(raw.get())))
     }
 }
 

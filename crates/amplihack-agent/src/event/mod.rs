@@ -5,6 +5,7 @@
 
 mod end;
 mod json;
+mod sound;
 mod usage;
 
 use amplihack_utils::agent_binary::AgentBinary;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use end::{End, FailKind, Summary};
 pub use json::Json;
+pub(crate) use sound::mend;
 pub use usage::{Totals, Usage};
 
 /// One thing that an agent did. `type` in JSON, in snake case.
@@ -195,7 +197,7 @@ pub struct Raw {
     /// The agent's word for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The line, where it is JSON.
+    /// The line, where it is JSON that every reader takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Json>,
     /// The line, where it is not; bytes that are no UTF-8 are replaced here, and whole in [`Envelope::raw`].

@@ -66,7 +66,9 @@ fn what_is_not_json_is_told_and_kept_and_the_next_line_is_read() {
 fn what_is_unknown_is_kept_whole() {
     for agent in AGENTS {
         for (line, kind) in [
-            (r#"{"type":"new.kind","n":1E400,"deep":[[[{"a":"\ud83e"}]]]}"#, Some("new.kind")),
+            (r#"{"type":"new.kind","n":1E300,"deep":[[[{"a":"\ud83e\udd80"}]]]}"#, Some("new.kind")),
+            (r#"{"type":"new.kind","n":1E400}"#, Some("new.kind")),
+            (r#"{"type":"new.kind","deep":[[[{"a":"\ud83e"}]]]}"#, Some("new.kind")),
             (r#"{"type":"system","subtype":"new","x":null}"#, Some("system/new")),
             (r#"{"type":"item.completed","item":{"type":"new"}}"#, Some("item.completed/new")),
             (r#"{"type":{},"session":[]}"#, None),
@@ -80,7 +82,11 @@ fn what_is_unknown_is_kept_whole() {
                 _ => None,
             });
             let raw = raw.unwrap_or_else(|| panic!("{agent}: {line}: {decoded:?}"));
-            assert_eq!(raw.value.as_ref().map(amplihack_agent::event::Json::text), Some(line), "{agent}");
+            let value = raw.value.as_ref().map(amplihack_agent::event::Json::text);
+            assert_eq!(value.or(raw.text.as_deref()), Some(line), "{agent}");
+            // It is written down and read again.
+            let text = serde_json::to_string(&decoded.lines[0]).unwrap();
+            assert_eq!(serde_json::from_str::<Vec<AgentEvent>>(&text).unwrap(), decoded.lines[0]);
             assert_eq!(raw.kind.as_deref(), kind, "{agent}");
         }
     }
@@ -257,6 +263,19 @@ fn a_text_cut_in_the_middle_of_a_character_is_a_text() {
     let line = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"cut \ud83e"}]}}"#;
     let decoded = lines(AgentBinary::Claude, &[line], 0);
     assert_eq!(json_of(&decoded), [json!({"type": "text", "text": "cut \u{fffd}"})]);
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    for (input, expected) in
+        [(r#"["\ud83e"]"#, json!(["\u{fffd}"])), ("[1e999]", json!("[1e999]")), (&deep, json!(deep))]
+    {
+        let line = format!(
+            r#"{{"type":"assistant","message":{{"content":[{{"type":"tool_use","id":"1","name":"x","input":{input}}}]}}}}"#
+        );
+        let decoded = lines(AgentBinary::Claude, &[&line], 0);
+        let AgentEvent::ToolCall(call) = &decoded.lines[0][0] else { panic!("{decoded:?}") };
+        assert_eq!(call.input.value(), expected);
+        let text = serde_json::to_string(&decoded.lines[0]).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<AgentEvent>>(&text).unwrap(), decoded.lines[0]);
+    }
 }
 
 #[test]
