@@ -21,12 +21,11 @@ const ROWS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Names, goals and times.
-pub(crate) fn rows(
-    stage: &Stage,
-    bins: &Path,
-    runs: usize,
-) -> Result<Vec<(&'static str, &'static str, Vec<Duration>)>, Failure> {
+/// A name, a goal, times.
+pub(crate) type Row = (&'static str, &'static str, Vec<Duration>);
+
+/// All of them.
+pub(crate) fn rows(stage: &Stage, bins: &Path, runs: usize) -> Result<Vec<Row>, Failure> {
     let cold = stage.audited()?.into_iter().map(Duration::from_micros).collect();
     let mut rows =
         vec![("the guard's part of a whole process, cold: payload, policy, verdict", "≤ 250 µs", cold)];

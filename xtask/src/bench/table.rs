@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::Duration;
 
+use super::alone::Row;
 use super::measure::{Pairs, WARM_UP};
 
 /// Smallest, middle and 95th-percentile value.
@@ -49,7 +50,7 @@ pub(crate) fn table(rows: &[(String, &str, Pairs)]) -> String {
 }
 
 /// One line for each thing that is measured by itself.
-pub(crate) fn alone(rows: &[(&str, &str, Vec<Duration>)]) -> String {
+pub(crate) fn alone(rows: &[Row]) -> String {
     let mut text =
         String::from("| what | min / median / p95 | p99 | slowest | goal |\n|---|---|---|---|---|\n");
     for (name, goal, times) in rows {
