@@ -1,7 +1,5 @@
 //! A hundred runs at once: none left, no thread for each.
 
-use std::time::{Duration, Instant};
-
 use amplihack_session::{Exit, Input, RunSpec, run_to_end};
 
 use crate::support::{block_on, mark, spec, tagged};
@@ -12,7 +10,6 @@ fn threads() -> usize {
 
 #[test]
 fn a_hundred_runs_at_once_leave_nothing_and_need_no_thread_each() {
-    let start = Instant::now();
     let prefix = mark();
     let before = threads();
     let (outcomes, most) = block_on(async {
@@ -47,5 +44,4 @@ fn a_hundred_runs_at_once_leave_nothing_and_need_no_thread_each() {
     }
     // Other tests of this process may start a few of their own.
     assert!(most <= before + 12, "{most} threads, {before} before");
-    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
 }
