@@ -237,6 +237,9 @@ impl Finder<'_, '_> {
         };
         let target = self.script.target(self.call, &to);
         for source in sources {
+            if self.script.is_late() {
+                break;
+            }
             let name = self.script.target(self.call, source).name().to_owned();
             let mut inside = target.clone();
             inside.parts.push(name);
