@@ -73,14 +73,14 @@ impl Stage {
         self.root.join(format!("{name}.json"))
     }
 
-    /// Microseconds that each call took up to its verdict, as the audit has them.
-    pub(crate) fn audited(&self) -> Result<Vec<u64>, Failure> {
+    /// Microseconds that each call of a command with `part` in it took up to its verdict, as the audit has them.
+    pub(crate) fn audited(&self, part: &str) -> Result<Vec<u64>, Failure> {
         let logs = self.root.join("home/.claude/logs/xpia");
         let failed = |error| format!("failed to read the audit in {}: {error}", logs.display());
         let mut found = Vec::new();
         for log in fs::read_dir(&logs).map_err(failed)? {
             let text = fs::read_to_string(log.map_err(failed)?.path()).map_err(failed)?;
-            found.extend(text.lines().filter_map(duration));
+            found.extend(text.lines().filter(|line| line.contains(part)).filter_map(duration));
         }
         Ok(found)
     }

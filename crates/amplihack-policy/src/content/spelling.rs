@@ -61,24 +61,22 @@ impl Letters {
     }
 
     pub(super) fn push_char(&mut self, c: char, alike: Option<u8>) {
-        if alike.is_some() && !self.look_alikes {
-            self.look_alikes = true;
-        }
+        self.look_alikes |= alike.is_some();
         // The second spelling is kept from the first character that is not ASCII on.
         if self.alike_len == 0 {
             self.alike[..self.len].copy_from_slice(&self.plain[..self.len]);
             self.alike_len = self.len;
         }
         let mut utf8 = [0; 4];
-        for &byte in c.encode_utf8(&mut utf8).as_bytes() {
-            self.push(byte);
-        }
+        let bytes = c.encode_utf8(&mut utf8).as_bytes();
+        bytes.iter().for_each(|&byte| self.push(byte));
         match alike {
             Some(byte) => self.push_alike(byte),
-            None => c.encode_utf8(&mut utf8).bytes().for_each(|byte| self.push_alike(byte)),
+            None => bytes.iter().for_each(|&byte| self.push_alike(byte)),
         }
     }
 
+    #[inline]
     pub(super) fn push_alike(&mut self, byte: u8) {
         if self.alike_len < LONGEST {
             self.alike[self.alike_len] = byte;

@@ -68,6 +68,9 @@ struct Finder<'f, 'a> {
     found: Vec<Change>,
 }
 
+/// Names in all places that one command copies or moves files to.
+const NAMES: usize = 200_000;
+
 impl Finder<'_, '_> {
     fn add(&mut self, kind: Kind, arg: &Arg) -> &mut Change {
         let target = self.script.target(self.call, arg);
@@ -289,7 +292,13 @@ impl Finder<'_, '_> {
             (None, None) => return,
         };
         let target = self.script.target(self.call, &to);
+        if sources.len() * target.parts.len() > NAMES {
+            return self.script.give_up();
+        }
         for source in sources {
+            if self.script.is_late() {
+                break;
+            }
             let name = self.script.target(self.call, source).name().to_owned();
             let mut inside = target.clone();
             inside.parts.push(name);

@@ -96,7 +96,7 @@ impl<'a> Script<'a> {
             downloads: OnceCell::new(),
             copies: OnceCell::new(),
         };
-        let values = Values::of(parsed, script.home.as_deref());
+        let values = Values::of(parsed, script.home.as_deref(), || script.is_late());
         let mut before: Option<(&[Word], Option<PathBuf>)> = None;
         let mut bytes = 0;
         for (index, command) in parsed.commands.iter().enumerate() {
@@ -130,6 +130,11 @@ impl<'a> Script<'a> {
             self.late.set(true);
         }
         self.late.get()
+    }
+
+    /// Stops here, as if the time were over: what is to be done would take too long.
+    pub(crate) fn give_up(&self) {
+        self.late.set(true);
     }
 
     /// Whether anybody found it late, so that something may not have been looked at.
@@ -309,10 +314,14 @@ pub(crate) fn contains(outer: Span, inner: Span) -> bool {
 struct Values(BTreeMap<String, Vec<String>>);
 
 impl Values {
-    fn of(parsed: &Parsed, home: Option<&Path>) -> Self {
+    /// Those of all commands that are reached before `late` says so; the rest of a late script is not looked at.
+    fn of(parsed: &Parsed, home: Option<&Path>, late: impl Fn() -> bool) -> Self {
         let mut values = Self(BTreeMap::new());
         for command in &parsed.commands {
             for (name, word) in &command.assignments {
+                if late() {
+                    return values;
+                }
                 let value = values.read(word, home);
                 values.add(name, value, home);
             }
@@ -320,6 +329,9 @@ impl Values {
                 && command.program().is_some_and(|program| DECLARE.contains(&program.as_str()))
             {
                 for word in &command.words[1..] {
+                    if late() {
+                        return values;
+                    }
                     let value = values.read(word, home);
                     if let Some((name, value)) = value.split_once('=') {
                         values.add(name, value.to_owned(), home);

@@ -1,5 +1,7 @@
 //! One simple command: its words expanded as far as they are known, what it changes, what it starts.
 
+use std::time::Duration;
+
 use super::braces;
 use super::heredoc::MARK;
 use super::items::{Raw, Simple};
@@ -383,7 +385,9 @@ impl Reader<'_> {
     pub(super) fn command(&mut self, command: &Command, shell: &mut Shell) -> Flow {
         let span = command.span;
         self.words += command.words.len();
-        if self.late(span) {
+        // What follows takes up to a microsecond a word and does not look at the clock.
+        let ahead = u64::try_from(command.words.len()).map_or(Duration::MAX, Duration::from_micros);
+        if self.late_after(ahead, span) {
             return Flow::default();
         }
         if self.words > WORDS {

@@ -1,6 +1,7 @@
 //! Both readers over every script, and over the scripts inside it; what either finds is kept once.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use amplihack_utils::sys::WorkLimit;
 
@@ -164,7 +165,12 @@ impl<'a> Reader<'a> {
 
     /// Whether time is over; noted once.
     pub(super) fn late(&mut self, span: Span) -> bool {
-        let late = self.is_over();
+        self.late_after(Duration::ZERO, span)
+    }
+
+    /// Whether time is over once this much more of it is gone; noted once.
+    pub(super) fn late_after(&mut self, more: Duration, span: Span) -> bool {
+        let late = self.deadline.earlier(more).is_over();
         if late {
             self.out_of_time(span);
         }

@@ -45,28 +45,33 @@ pub(super) struct Lexed {
 
 /// Takes a word apart.
 pub(super) fn lex(word: &str) -> Lexed {
-    let mut reader = Reader { src: word, out: Lexed::default() };
+    let mut reader = Reader { src: word, out: Lexed::default(), depth: 0 };
     reader.bare();
     reader.out
 }
 
 /// Takes text apart that is expanded as in double quotes, but in which `"` is a letter: a here-document, a prompt.
 pub(super) fn lex_text(text: &str) -> Lexed {
-    let mut reader = Reader { src: text, out: Lexed::default() };
+    let mut reader = Reader { src: text, out: Lexed::default(), depth: 0 };
     reader.double(0, false);
     reader.out
 }
 
 /// The scripts anywhere in text that is not read more closely: arithmetic, `[[ … ]]`, operands of `${…}`.
 pub(super) fn scan(text: &str) -> Vec<Nested> {
-    let mut reader = Reader { src: text, out: Lexed::default() };
+    let mut reader = Reader { src: text, out: Lexed::default(), depth: 0 };
     reader.anything(0, text.len(), false);
     reader.out.nested
 }
 
+/// Expansions within expansions of one word. What is deeper is given out as a script, which is refused for its depth.
+const DEEPEST: usize = 32;
+
 struct Reader<'a> {
     src: &'a str,
     out: Lexed,
+    /// Expansions around the place that is read.
+    depth: usize,
 }
 
 impl Reader<'_> {
@@ -152,6 +157,11 @@ impl Reader<'_> {
 
     fn dollar(&mut self, at: usize, quoted: bool) -> usize {
         let src = self.src.as_bytes();
+        if self.depth > DEEPEST {
+            let text = self.src[at..].to_owned();
+            self.nest(at, src.len(), quoted, Nested { embed: Embed::Output, text, at: None });
+            return src.len();
+        }
         match src.get(at + 1) {
             Some(b'(') if src.get(at + 2) == Some(&b'(') && self.arithmetic(at, quoted).is_some() => {
                 self.arithmetic_end(at)
@@ -191,7 +201,9 @@ impl Reader<'_> {
     fn opaque(&mut self, at: usize, end: usize, quoted: bool) {
         let source = self.src.get(at..end).unwrap_or_default().to_owned();
         self.out.parts.push(Part::Dynamic { source, quoted, nested: None });
+        self.depth += 1;
         self.anything(at + 2, end, quoted);
+        self.depth -= 1;
     }
 
     fn arithmetic_end(&self, at: usize) -> usize {
@@ -391,5 +403,14 @@ mod tests {
             assert!(nested(word).is_empty(), "{word}");
         }
         assert_eq!(nested("`echo \\`ls\\``"), ["echo `ls`"]);
+    }
+
+    /// Found by random input: time that is the square of the depth, and the end of the stack.
+    #[test]
+    fn what_is_too_deep_is_given_out_as_a_script() {
+        let deep = |times: usize| format!("{}$(ls){}", "${a:-".repeat(times), "}".repeat(times));
+        assert_eq!(nested(&deep(20)), ["ls"]);
+        let found = nested(&deep(40_000));
+        assert!(matches!(found.as_slice(), [rest] if rest.starts_with("${a:-${a:-")), "{}", found.len());
     }
 }

@@ -111,6 +111,11 @@ pub(crate) fn scripts(len: usize) -> Vec<(&'static str, String)> {
         ("subshells with commands", format!("{}ls", "((a;".repeat(19))),
         ("digits", format!("ls {}>f", fill("2"))),
         ("parentheses in arithmetic", format!("(({}", fill("("))),
+        ("open parameters in a document", format!("cat <<E\n{}\nE\n", fill("${"))),
+        (
+            "deep destination",
+            format!("mv {} {}", fill("a ").split_at(len / 2).0, fill("x/").split_at(len / 2).0),
+        ),
         ("wide text", fill("echo \u{e9};")),
     ]
 }
