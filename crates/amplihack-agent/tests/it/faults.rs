@@ -263,6 +263,10 @@ fn a_text_cut_in_the_middle_of_a_character_is_a_text() {
     let line = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"cut \ud83e"}]}}"#;
     let decoded = lines(AgentBinary::Claude, &[line], 0);
     assert_eq!(json_of(&decoded), [json!({"type": "text", "text": "cut \u{fffd}"})]);
+    let line =
+        r#"{"type":"item.started","item":{"id":"1","type":"command_execution","command":"cut \ud83e"}}"#;
+    let AgentEvent::ToolCall(call) = &lines(AgentBinary::Codex, &[line], 0).lines[0][0] else { panic!() };
+    assert_eq!(call.input.value(), json!({"command": "cut \u{fffd}"}));
     let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
     for (input, expected) in
         [(r#"["\ud83e"]"#, json!(["\u{fffd}"])), ("[1e999]", json!("[1e999]")), (&deep, json!(deep))]
