@@ -69,7 +69,7 @@ fn main() -> std::process::ExitCode {
         dictionary: DICTIONARY,
         longest: 256 << 10,
         most: |len| {
-            Duration::from_millis(100) + Duration::from_micros(2) * u32::try_from(len).unwrap_or(u32::MAX)
+            Duration::from_millis(100) + Duration::from_micros(5) * u32::try_from(len).unwrap_or(u32::MAX)
         },
     };
     run(target, |bytes| {

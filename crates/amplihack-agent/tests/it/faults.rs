@@ -296,3 +296,13 @@ fn a_line_of_20_mb_is_one_event_and_bytes_that_are_no_text_are_told() {
     let [AgentEvent::Warning(warning), AgentEvent::Text(said)] = &decoded.lines[1][..] else { panic!() };
     assert_eq!((warning.kind.as_str(), said.text.as_str()), ("not_utf8", "a\u{fffd}b"));
 }
+
+#[test]
+fn many_blocks_without_a_place_take_linear_time() {
+    let blocks = vec![r#"{"type":"new"}"#; 100_000].join(",");
+    let line = format!(r#"{{"type":"assistant","message":{{"content":[{blocks}]}}}}"#);
+    let began = std::time::Instant::now();
+    assert_eq!(lines(AgentBinary::Claude, &[&line], 0).lines[0].len(), 100_000);
+    // A reader that begins anew for each takes more than an hour.
+    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+}
