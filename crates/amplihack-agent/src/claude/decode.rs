@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::sys::Exit;
+use serde_json::value::RawValue;
 
-use super::wire::{Block, Content, Control, Limits, Line, Message, Stream, System, Texts};
-use crate::decode::lines::{self, JsonLines, raw, warning};
+use super::system::{control, limits};
+use super::wire::{Block, Content, Line, Message, Stream, Texts};
+use crate::decode::lines::{self, JsonLines, raw};
 use crate::decode::wire::Str;
-use crate::event::{
-    AgentEvent, End, Json, McpServer, Permission, Started, Summary, Text, ToolCall, ToolResult, Totals, Usage,
-};
+use crate::event::{AgentEvent, End, Json, Summary, Text, ToolCall, ToolResult, Totals, Usage};
 
 /// What Claude writes as the user's words when it is interrupted; there may be no record of the end after it.
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -91,8 +90,9 @@ impl ClaudeStream {
             Content::None => {}
             Content::Text(text) => self.text(text.into_owned(), place, out),
             Content::Blocks(blocks) => {
+                let mut whole = Whole::of(line);
                 for (index, block) in blocks.into_iter().enumerate() {
-                    self.block((line, index), block, place, out);
+                    self.block((&mut whole, index), block, place, out);
                 }
             }
         }
@@ -106,7 +106,7 @@ impl ClaudeStream {
 
     fn block(
         &mut self,
-        (line, index): (&str, usize),
+        (whole, index): (&mut Whole<'_>, usize),
         block: Block<'_>,
         place: Place<'_>,
         out: &mut Vec<AgentEvent>,
@@ -121,7 +121,7 @@ impl ClaudeStream {
                 parent: place.parent.map(str::to_owned),
             })),
             kind if kind.ends_with("tool_result") => out.push(tool_result(block, place)),
-            kind => whole_block("assistant", kind, (line, index), out),
+            kind => whole.tell("assistant", kind, index, out),
         }
     }
 
@@ -141,11 +141,12 @@ impl ClaudeStream {
             return;
         }
         let place = Place { message: None, parent: parent.0.as_deref() };
+        let mut whole = Whole::of(line);
         for (index, block) in blocks.into_iter().enumerate() {
             if block.kind.text().ends_with("tool_result") {
                 out.push(tool_result(block, place));
             } else {
-                whole_block("user", block.kind.text(), (line, index), out);
+                whole.tell("user", block.kind.text(), index, out);
             }
         }
     }
@@ -179,55 +180,6 @@ impl ClaudeStream {
             _ => {}
         }
     }
-
-    fn system(&mut self, line: System<'_>, out: &mut Vec<AgentEvent>) {
-        match line.subtype.text() {
-            "init" => {
-                let started = started(line);
-                self.session.clone_from(&started.session);
-                out.push(AgentEvent::Started(started));
-            }
-            "api_retry" => out.push(warning("retry", retry(&line))),
-            "permission_denied" => {
-                let id = line.call.string();
-                self.denied.insert(id.clone());
-                out.push(AgentEvent::PermissionDecided(Permission {
-                    id,
-                    tool: line.tool.own(),
-                    allowed: Some(false),
-                    reason: line.message.own(),
-                }));
-            }
-            _ => {}
-        }
-    }
-}
-
-fn started(line: System<'_>) -> Started {
-    let server = |server: super::wire::Server<'_>| McpServer {
-        name: server.name.string(),
-        status: server.status.string(),
-    };
-    Started {
-        agent: AgentBinary::Claude,
-        session: line.session.own(),
-        version: line.version.own(),
-        model: line.model.own(),
-        cwd: line.cwd.own(),
-        tools: line.tools.0.into_iter().filter_map(Str::own).collect(),
-        mcp_servers: line.mcp_servers.0.into_iter().map(server).collect(),
-    }
-}
-
-fn retry(line: &System<'_>) -> String {
-    let number = |number: Option<i64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
-    let status = line.error_status.0.map(|status| format!(", status {status}")).unwrap_or_default();
-    let error = if line.error.text().is_empty() { "no reason given" } else { line.error.text() };
-    let (attempt, most) = (number(line.attempt.0), number(line.max_retries.0));
-    format!(
-        "attempt {attempt} of {most} in {:.0} ms: {error}{status}",
-        line.retry_delay.0.unwrap_or_default()
-    )
 }
 
 fn tool_result(block: Block<'_>, place: Place<'_>) -> AgentEvent {
@@ -240,28 +192,22 @@ fn tool_result(block: Block<'_>, place: Place<'_>) -> AgentEvent {
     })
 }
 
-/// The block of `line` at `index`, in its own text.
-fn whole_block(role: &str, kind: &str, (line, index): (&str, usize), out: &mut Vec<AgentEvent>) {
-    let texts = serde_json::from_str::<Texts<'_>>(line).unwrap_or_default();
-    if let Some(block) = texts.message.content.0.get(index) {
-        out.push(raw(Some(format!("{role}/{kind}")), block));
-    }
+/// The blocks of a line in their own text, read when the first is asked for.
+struct Whole<'a> {
+    line: &'a str,
+    blocks: Option<Vec<&'a RawValue>>,
 }
 
-fn control(line: Control<'_>, out: &mut Vec<AgentEvent>) {
-    if line.request.subtype.text() == "can_use_tool" {
-        out.push(AgentEvent::PermissionAsked(Permission {
-            id: line.id.string(),
-            tool: line.request.tool.own(),
-            allowed: None,
-            reason: line.request.reason.own(),
-        }));
+impl<'a> Whole<'a> {
+    const fn of(line: &'a str) -> Self {
+        Self { line, blocks: None }
     }
-}
 
-fn limits(line: &Limits<'_>, out: &mut Vec<AgentEvent>) {
-    let status = line.info.status.text();
-    if !matches!(status, "" | "allowed") {
-        out.push(warning("rate_limit", format!("{status}: {}", line.info.kind.text())));
+    /// Tells the block at `index`, which has no place.
+    fn tell(&mut self, role: &str, kind: &str, index: usize, out: &mut Vec<AgentEvent>) {
+        let read = || serde_json::from_str::<Texts<'a>>(self.line).unwrap_or_default().message.content.0;
+        if let Some(block) = self.blocks.get_or_insert_with(read).get(index) {
+            out.push(raw(Some(format!("{role}/{kind}")), block));
+        }
     }
 }

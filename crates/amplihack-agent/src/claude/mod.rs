@@ -2,6 +2,7 @@
 
 pub(crate) mod decode;
 mod result;
+mod system;
 mod wire;
 
 use amplihack_utils::agent_binary::AgentBinary;

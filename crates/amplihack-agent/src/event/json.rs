@@ -23,8 +23,9 @@ impl Json {
 }
 
 impl From<Box<RawValue>> for Json {
+    /// As from a reference.
     fn from(raw: Box<RawValue>) -> Self {
-        Self(raw)
+        if is_sound(raw.get()) { Self(raw) } else { Self::from(&*raw) }
     }
 }
 

@@ -263,6 +263,10 @@ fn a_text_cut_in_the_middle_of_a_character_is_a_text() {
     let line = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"cut \ud83e"}]}}"#;
     let decoded = lines(AgentBinary::Claude, &[line], 0);
     assert_eq!(json_of(&decoded), [json!({"type": "text", "text": "cut \u{fffd}"})]);
+    let line =
+        r#"{"type":"item.started","item":{"id":"1","type":"command_execution","command":"cut \ud83e"}}"#;
+    let AgentEvent::ToolCall(call) = &lines(AgentBinary::Codex, &[line], 0).lines[0][0] else { panic!() };
+    assert_eq!(call.input.value(), json!({"command": "cut \u{fffd}"}));
     let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
     for (input, expected) in
         [(r#"["\ud83e"]"#, json!(["\u{fffd}"])), ("[1e999]", json!("[1e999]")), (&deep, json!(deep))]
@@ -291,4 +295,14 @@ fn a_line_of_20_mb_is_one_event_and_bytes_that_are_no_text_are_told() {
     assert_eq!(result.output, text.replace("\\n", "\n"));
     let [AgentEvent::Warning(warning), AgentEvent::Text(said)] = &decoded.lines[1][..] else { panic!() };
     assert_eq!((warning.kind.as_str(), said.text.as_str()), ("not_utf8", "a\u{fffd}b"));
+}
+
+#[test]
+fn many_blocks_without_a_place_take_linear_time() {
+    let blocks = vec![r#"{"type":"new"}"#; 100_000].join(",");
+    let line = format!(r#"{{"type":"assistant","message":{{"content":[{blocks}]}}}}"#);
+    let began = std::time::Instant::now();
+    assert_eq!(lines(AgentBinary::Claude, &[&line], 0).lines[0].len(), 100_000);
+    // A reader that begins anew for each takes more than an hour.
+    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
 }
