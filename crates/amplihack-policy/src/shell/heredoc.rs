@@ -8,6 +8,10 @@ pub(super) const MARK: char = '\u{1}';
 /// Closing brackets without an opening one up to which a script is read: parsers take very long to recover from many.
 const STRAY: usize = 16;
 
+/// `|` in one bracket that stands in a word, as in `@(a|b)`, up to which a script is read: where something is wrong in it, tree-sitter's
+/// time doubles with each, and it does not look at the clock meanwhile.
+const ALTERNATIVES: usize = 16;
+
 /// A body that was taken out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HereDocument {
@@ -73,8 +77,10 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
     cleaner.clean.len = src.len();
     let mut lexer = Lexer::new();
     let (mut at, mut run) = (0, 0);
+    let mut group = Group::default();
     while at < bytes.len() {
         let begin = at;
+        let outside = lexer.kind();
         let (end, token) = lexer.step(bytes, at);
         at = cleaner.take(&lexer, begin, end, token);
         cleaner.clean.depth = cleaner.clean.depth.max(lexer.depth());
@@ -83,6 +89,10 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
             break;
         }
         if lexer.depth() > depth {
+            break;
+        }
+        if token == Token::Plain && group.take(&lexer, outside, bytes, begin) > ALTERNATIVES {
+            cleaner.clean.refused = Some("a pattern with too many alternatives");
             break;
         }
         run = match (token, bytes[begin]) {
@@ -100,6 +110,34 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
         }
     }
     cleaner.finish()
+}
+
+/// A bracket that stands in a word, and how many `|` are in it.
+#[derive(Default)]
+struct Group {
+    /// The lexer's frames inside it.
+    frames: Option<usize>,
+    bars: usize,
+}
+
+impl Group {
+    /// Looks at the byte that the lexer has just passed over; `outside`: what was open before it.
+    fn take(&mut self, lexer: &Lexer, outside: Kind, src: &[u8], at: usize) -> usize {
+        if self.frames.is_some_and(|frames| lexer.frames() < frames) {
+            *self = Self::default();
+        }
+        match (self.frames, src[at]) {
+            // In `[[ … ]]` it is an expression.
+            (None, b'(')
+                if outside != Kind::Test && at > 0 && !b" \t\n;&|()<>$`\"".contains(&src[at - 1]) =>
+            {
+                self.frames = Some(lexer.frames());
+            }
+            (Some(_), b'|') if lexer.kind() != Kind::Double => self.bars += 1,
+            _ => {}
+        }
+        self.bars
+    }
 }
 
 struct Cleaner<'a> {

@@ -306,3 +306,25 @@ fn a_long_here_document_is_cheap() {
         );
     }
 }
+
+/// Found by random input: tree-sitter took twice as long for each `|`, without an end for forty of them.
+#[test]
+fn alternatives_in_a_word_are_few() {
+    let many = "|f".repeat(40);
+    for hostile in
+        [format!("p /(o{many} 2>x)"), format!("p @(o{many}|s\""), format!("echo $(p x(o{many} 2>x))")]
+    {
+        let why = parsed(&hostile).undecided.into_iter().map(|undecided| undecided.why).collect::<Vec<_>>();
+        assert_eq!(why, ["a pattern with too many alternatives"], "{hostile}");
+    }
+    for honest in [
+        "ls !(a|b|c|d|e|f|g|h).txt".to_owned(),
+        format!("if [[ $name =~ \\.(o{many})$ ]]; then ls; fi"),
+        format!("grep -E '(o{many})' x"),
+        format!("(ls{})", "|sort".repeat(30)),
+        format!("f() {{ ls{}; }}", "|sort".repeat(30)),
+        "x=(a b); ls a|b|c|d|e|f|g|h|i|j|k|l|m|n|o|p|q|r|s|t".to_owned(),
+    ] {
+        assert_eq!(parsed(&honest).undecided, [], "{honest}");
+    }
+}

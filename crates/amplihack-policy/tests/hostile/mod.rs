@@ -116,6 +116,9 @@ pub(crate) fn scripts(len: usize) -> Vec<(&'static str, String)> {
             "deep destination",
             format!("mv {} {}", fill("a ").split_at(len / 2).0, fill("x/").split_at(len / 2).0),
         ),
+        ("alternatives", format!("p /(o{} 2>x)", fill("|f"))),
+        ("some alternatives", format!("p /(o{} 2>x)", "|f".repeat(60))),
+        ("alternatives and a quote", format!("p @(o{}|s\"", "|f".repeat(60))),
         ("wide text", fill("echo \u{e9};")),
     ]
 }
