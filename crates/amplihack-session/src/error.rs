@@ -32,6 +32,9 @@ pub enum RunError {
     /// The run's journal cannot be written, so nothing more of it is shown.
     #[error("keep the journal of the run: {0}")]
     Journal(#[from] LogError),
+    /// An earlier error ended the run, and how it went is not known.
+    #[error("tell the end of a run that failed before; see the error before this one")]
+    Lost,
     /// A probe did not end in time.
     #[error("run {}: no end after {} s; run it by hand to see what it waits for", program.display(), after.as_secs_f32())]
     TimedOut {
@@ -70,6 +73,7 @@ impl Explain for RunError {
             Self::Spawn { .. } => "spawn_failed",
             Self::Watch { .. } => "watch_failed",
             Self::Journal(log) => log.kind(),
+            Self::Lost => "run_lost",
             Self::TimedOut { .. } => "timed_out",
         }
     }
@@ -77,7 +81,7 @@ impl Explain for RunError {
     fn exit(&self) -> ExitKind {
         match self {
             Self::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => ExitKind::NotFound,
-            Self::Spawn { .. } | Self::Watch { .. } | Self::Journal(_) => ExitKind::Failed,
+            Self::Spawn { .. } | Self::Watch { .. } | Self::Journal(_) | Self::Lost => ExitKind::Failed,
             Self::TimedOut { .. } => ExitKind::Budget,
         }
     }

@@ -111,11 +111,6 @@ impl Tap {
         std::mem::take(&mut self.kept.bytes)
     }
 
-    /// Takes back what [`Self::give`] gave and nobody used.
-    pub(crate) fn put_back(&mut self, bytes: Vec<u8>) {
-        self.kept.bytes = bytes;
-    }
-
     /// Takes what there is, if there is something, whether or not the runtime knows of it by now. False: nothing, or closed.
     pub(crate) fn peek(&mut self) -> bool {
         let Some(pipe) = &self.pipe else { return false };

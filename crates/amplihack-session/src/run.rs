@@ -147,12 +147,10 @@ impl AgentRun {
     /// then is in the outcome of [`AgentRun::finish`]. Cancel-safe.
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, RunError> {
         loop {
-            let over = self.turn().await?;
-            let bytes = self.stdout.give();
-            if over {
-                self.stdout.put_back(bytes);
+            if self.turn().await? {
                 return Ok(None);
             }
+            let bytes = self.stdout.give();
             if !bytes.is_empty() {
                 return Ok(Some(bytes));
             }

@@ -120,24 +120,14 @@ impl EventRun {
         self.events.reader.usage()
     }
 
-    /// What became of the run, if it is over and its last event was taken; else the run, which goes on.
-    pub fn finish(self) -> Result<Finished, Box<Self>> {
+    /// Takes all remaining events without looking at them, and says what became of the run.
+    ///
+    /// After an error of [`Self::next`] that is [`RunError::Lost`].
+    pub async fn wait(mut self) -> Result<Finished, RunError> {
+        while self.next().await?.is_some() {}
         match (self.outcome, self.events.end) {
             (Some(outcome), Some(end)) => Ok(Finished { end, usage: self.events.reader.usage(), outcome }),
-            (outcome, end) => {
-                Err(Box::new(Self { run: self.run, outcome, events: Events { end, ..self.events } }))
-            }
-        }
-    }
-
-    /// Takes all remaining events without looking at them, and says what became of the run.
-    pub async fn wait(mut self) -> Result<Finished, RunError> {
-        loop {
-            while self.next().await?.is_some() {}
-            match self.finish() {
-                Ok(finished) => return Ok(finished),
-                Err(run) => self = *run,
-            }
+            _ => Err(RunError::Lost),
         }
     }
 }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use amplihack_agent::AgentBinary;
 use amplihack_agent::decode::decoder;
 use amplihack_agent::event::{AgentEvent, End, Envelope, FailKind};
-use amplihack_session::{Deadlines, EventRun, Finished, Input, Reading, RunSpec};
+use amplihack_session::{
+    Deadlines, EventRun, Finished, Input, Journal, Reading, RunError, RunRecord, RunSpec,
+};
 
 use crate::support::{LONG, block_on, mark, spec, tagged, wait_until};
 
@@ -216,4 +218,26 @@ fn five_hundred_runs_at_once_end_without_a_thread_each() {
     let zombies = amplihack_utils::sys::processes().unwrap().into_iter();
     let own = std::process::id();
     assert_eq!(zombies.filter(|proc| proc.ppid == own && proc.dead).count(), 0);
+}
+
+/// A journal whose file is gone from under it, as on a full disk: the run is ended, and nobody waits for its end for ever.
+#[test]
+fn a_run_that_was_lost_has_no_end_to_wait_for() {
+    let home = tempfile::tempdir().unwrap();
+    let id = amplihack_utils::launcher_context::new_session_id().unwrap();
+    let record = RunRecord::of_this_process(AgentBinary::Claude, home.path());
+    let journal = Journal::create(home.path(), &id, record).unwrap();
+    // The record is written again when the session begins: a directory in its place does not let it.
+    let place = id.directory(home.path()).join("run.json");
+    std::fs::remove_file(&place).unwrap();
+    std::fs::create_dir_all(place.join("in the way")).unwrap();
+    let init = r#"{"type":"system","subtype":"init","session_id":"s"}"#;
+    let spec = script(&format!("echo '{init}'; {LONG}"));
+    let tag = spec.tag.clone();
+    block_on(async {
+        let mut run = EventRun::start(spec, Reading { journal: Some(journal), ..reading() }).await.unwrap();
+        assert!(matches!(run.next().await, Err(RunError::Journal(_))));
+        assert!(matches!(run.wait().await, Err(RunError::Lost)));
+    });
+    wait_until("nobody left", || tagged(&tag).is_empty());
 }
