@@ -24,20 +24,11 @@ pub(crate) fn on_a_thread<T: Send, F: Future<Output = T>>(
     what: &str,
     make: impl FnOnce() -> F + Send,
 ) -> Result<T> {
-    std::thread::scope(|scope| {
-        let work = || Ok(runtime(what)?.block_on(make()));
-        let thread = std::thread::Builder::new().name("amp-sdk".to_owned()).spawn_scoped(scope, work);
-        let thread =
-            thread.map_err(|error| Error::TaskExit { what: what.to_owned(), message: error.to_string() })?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    amplihack_session::block_on_thread(make).map_err(|error| no_thread(what, &error))
 }
 
-fn runtime(what: &str) -> Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Error::TaskExit { what: what.to_owned(), message: error.to_string() })
+fn no_thread(what: &str, error: &std::io::Error) -> Error {
+    Error::TaskExit { what: what.to_owned(), message: error.to_string() }
 }
 
 /// [`crate::execute`] as an iterator. Nothing is started before the first `next`; dropping it ends the CLI.
@@ -117,7 +108,8 @@ impl Run {
         // Without room, so that nothing is read ahead of whoever asks.
         let (sender, messages) = sync_channel(0);
         let (goes_on, ended) = oneshot::channel();
-        let runtime = runtime("run a prompt")?;
+        let failed = |error| no_thread("run a prompt", &error);
+        let runtime = amplihack_session::runtime().map_err(failed)?;
         let work = move || {
             runtime.block_on(async {
                 let stream = crate::execute(prompt, options);
@@ -127,11 +119,7 @@ impl Run {
                 }
             });
         };
-        let thread = std::thread::Builder::new().name("amp-sdk".to_owned()).spawn(work);
-        let thread = thread.map_err(|error| Error::TaskExit {
-            what: "run a prompt".to_owned(),
-            message: error.to_string(),
-        })?;
+        let thread = std::thread::Builder::new().name("amp-sdk".to_owned()).spawn(work).map_err(failed)?;
         Ok(Self { messages, goes_on: Some(goes_on), thread: Some(thread) })
     }
 }

@@ -1,10 +1,9 @@
 //! Where the Amp CLI is.
 
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_agent::lookup;
+use amplihack_agent::lookup::{self, is_executable};
 use amplihack_utils::env::Env;
 
 use crate::error::{Error, Result};
@@ -79,12 +78,10 @@ fn configured(path: &Path, source: CliSource, env: &Env) -> Result<Cli> {
     })
 }
 
-pub(crate) fn is_executable(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn program(path: &Path, mode: u32) {

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use amplihack_agent::lookup::is_executable;
 use amplihack_session::{Captured, Input, Outcome};
 use amplihack_utils::env::Env;
+use amplihack_utils::launcher_context::new_session_id;
 
-use crate::cli::{Cli, CliSource, is_executable, resolve};
+use crate::cli::{Cli, CliSource, resolve};
 use crate::error::{CliEnd, Error, Result, StderrTail};
 use crate::governed::Authority;
 use crate::options::Options;
@@ -37,9 +39,8 @@ enum Program {
 }
 
 impl Launch {
-    /// Checks `options` and finds the CLI. Starts nothing.
+    /// Finds the CLI for `options`, which are checked. Starts nothing.
     pub(crate) fn new(options: &Options) -> Result<Self> {
-        options.validate()?;
         if let Some(authority) = &options.governed_authority {
             return Self::governed(authority);
         }
@@ -143,14 +144,10 @@ impl Launch {
         if self.governed {
             return String::new();
         }
-        let random = tempfile::Builder::new().prefix("").rand_bytes(8).make(|path| Ok(path.to_owned()));
-        let random =
-            random.ok().and_then(|made| made.path().file_name().map(OsStr::to_os_string)).unwrap_or_default();
-        format!(
-            "amp-sdk-{}-{}-{}",
-            std::process::id(),
-            COUNT.fetch_add(1, Ordering::Relaxed),
-            random.to_string_lossy()
+        // Without random numbers the process and a count have to do.
+        new_session_id().map_or_else(
+            |_| format!("amp-sdk-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)),
+            |id| format!("amp-sdk-{id}"),
         )
     }
 

@@ -168,6 +168,7 @@ impl<T: Send + 'static> Call<T> {
             return Err(Error::invalid("timeout", "it is 0; give a positive time"));
         }
         let words = self.argv(&amp.options)?;
+        amp.options.validate()?;
         let launch = Launch::new(&amp.options)?;
         let stdin = amp.stdin.clone().or_else(|| self.stdin.clone());
         let (command, stdin) = launch.command(&words, stdin)?;

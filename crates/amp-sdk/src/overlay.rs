@@ -83,7 +83,7 @@ impl Owner {
         self.namespace != 0
             && self.namespace == namespace()
             && self.start_time != 0
-            && sys::start_time(self.pid) != Some(self.start_time)
+            && !sys::process_alive(self.pid, self.start_time)
     }
 }
 

@@ -38,6 +38,7 @@ static ANSWERS: Mutex<BTreeMap<Asked, Version>> = Mutex::new(BTreeMap::new());
 /// Set [`Options::cli_version`] to the answer, and everything else goes by it. Nothing else of this crate asks: without a
 /// version the CLI is taken for [`newest_known`]. The CLI itself may write below its home when it is asked.
 pub async fn probe(options: &Options) -> Result<Version> {
+    options.validate()?;
     let launch = Launch::new(options)?;
     let asked = launch.local_program().and_then(|path| {
         let meta = std::fs::metadata(path).ok()?;

@@ -101,11 +101,10 @@ pub(crate) fn decide(
 
 /// Where the hooks of a launch are written: below amplihack's home, else with the temporary files.
 fn directory(env: &Env, session: &SessionId) -> PathBuf {
-    let sessions = env.amplihack_home().map(|home| home.join("sessions"));
-    let writable =
-        |sessions: &PathBuf| sessions.ancestors().find(|path| path.exists()).is_some_and(may_write);
-    if let Some(sessions) = sessions.filter(writable) {
-        return sessions.join(session.to_string()).join("hooks");
+    let own = env.amplihack_home().map(|home| session.directory(&home));
+    let writable = |own: &PathBuf| own.ancestors().find(|path| path.exists()).is_some_and(may_write);
+    if let Some(own) = own.filter(writable) {
+        return own.join("hooks");
     }
     let temporary = env.path("TMPDIR").filter(|path| path.is_absolute());
     temporary.unwrap_or_else(|| PathBuf::from("/tmp")).join(format!("amplihack-hooks-{session}"))

@@ -12,7 +12,6 @@ use amplihack_agent::{
 };
 use amplihack_hooks::injection::Injection;
 use amplihack_hooks::registration::Program;
-use amplihack_session::journal;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::{SessionId, new_session_id};
@@ -159,7 +158,7 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         None => discover(agent, env, config, versions)?,
     };
     let session = new_session_id().map_err(LaunchError::SessionId)?;
-    let directory = env.amplihack_home().map(|home| journal::directory(&home, &session));
+    let directory = env.amplihack_home().map(|home| session.directory(&home));
     let (streamed, usage_file) = streams(&installed, mode, &mut task, directory.as_deref());
     let mut notices = Vec::new();
     // The agent's own commands start no session that calls tools.

@@ -1,12 +1,13 @@
 //! Runs for callers without a runtime: a whole run, and the short probes of programs' versions.
 
+use std::io;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::error::RunError;
 use amplihack_utils::sys::Exit;
 
+use crate::error::RunError;
 use crate::outcome::{Outcome, Why};
 use crate::run::run_to_end;
 use crate::spec::{Deadlines, Output, RunSpec};
@@ -28,21 +29,21 @@ pub struct ProbeOutput {
 /// Starts a run and blocks until its end. May be called from anywhere, also from within a runtime, which it blocks.
 pub fn run_blocking(spec: RunSpec) -> Result<Outcome, RunError> {
     let program = spec.command.get_program().to_os_string();
-    let run = || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(RunError::watch(&program, "make a runtime"))?;
-        runtime.block_on(run_to_end(spec))
-    };
-    // A runtime within a runtime panics, so this one has a thread of its own.
+    block_on_thread(|| run_to_end(spec)).map_err(RunError::watch(&program, "have a thread and a runtime"))?
+}
+
+/// Runs a future of this crate to its end on a thread with a runtime of its own, since a runtime within a runtime panics.
+pub fn block_on_thread<T: Send, F: Future<Output = T>>(make: impl FnOnce() -> F + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new()
-            .name("amplihack-run".into())
-            .spawn_scoped(scope, run)
-            .map_err(RunError::watch(&program, "start a thread"))?;
+        let work = || Ok(runtime()?.block_on(make()));
+        let thread = std::thread::Builder::new().name("amplihack-run".into()).spawn_scoped(scope, work)?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// A runtime with all that runs need, on the thread that uses it.
+pub fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
 /// Runs a program that answers by itself and soon, such as `agent --version`, with nothing on stdin; blocks.

@@ -10,7 +10,7 @@ use amplihack_agent::event::{AgentEvent, End, Envelope, Totals};
 use amplihack_agent::ledger::Ledger;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::fs::{Durability, create_private_dir, read_regular, write_atomic};
-use amplihack_utils::launcher_context::SessionId;
+use amplihack_utils::launcher_context::{SessionId, sessions};
 use amplihack_utils::log::{JsonLog, LogError, read_from};
 use amplihack_utils::sys;
 use jiff::Timestamp;
@@ -70,7 +70,7 @@ impl RunRecord {
 
     /// Whether the run goes on: it has no end, and the process that reads it lives.
     pub fn is_running(&self) -> bool {
-        self.end.is_none() && sys::start_time(self.pid) == Some(self.start_time)
+        self.end.is_none() && sys::process_alive(self.pid, self.start_time)
     }
 }
 
@@ -82,11 +82,6 @@ pub struct Journal {
     buffer: Vec<u8>,
 }
 
-/// Where the journal of session `id` stands below `home`, the value of [`amplihack_utils::env::Env::amplihack_home`].
-pub fn directory(home: &Path, id: &SessionId) -> PathBuf {
-    home.join("sessions").join(id.as_str())
-}
-
 /// The events of the session whose journal is in `directory`.
 pub fn events_path(directory: &Path) -> PathBuf {
     directory.join("events.jsonl")
@@ -95,7 +90,7 @@ pub fn events_path(directory: &Path) -> PathBuf {
 impl Journal {
     /// Makes the journal of session `id` below `home`, private to this user, and writes its record.
     pub fn create(home: &Path, id: &SessionId, record: RunRecord) -> Result<Self, LogError> {
-        let directory = directory(home, id);
+        let directory = id.directory(home);
         create_private_dir(&directory).map_err(|source| LogError::Io { path: directory.clone(), source })?;
         let log = JsonLog::open(&events_path(&directory))?;
         let journal = Self { record, record_path: directory.join("run.json"), log, buffer: Vec::new() };
@@ -153,7 +148,7 @@ pub struct Recorded {
 impl Recorded {
     /// The run of session `id` below `home`. `None` if it has no journal.
     pub fn read(home: &Path, id: &SessionId) -> Result<Option<Self>, LogError> {
-        let directory = directory(home, id);
+        let directory = id.directory(home);
         let path = directory.join("run.json");
         let text = match read_regular(&path, MAX_RECORD) {
             Ok(text) => text,
@@ -190,7 +185,7 @@ fn complete(record: &mut RunRecord, events: &Path) -> Result<(), LogError> {
 
 /// Every run below `home` that has a journal, oldest first, and what could not be read.
 pub fn recorded(home: &Path) -> (Vec<Recorded>, Vec<LogError>) {
-    let sessions = home.join("sessions");
+    let sessions = sessions(home);
     let mut runs = Vec::new();
     let mut errors = Vec::new();
     let entries = match std::fs::read_dir(&sessions) {

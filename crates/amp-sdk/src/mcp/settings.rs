@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The file that `amp mcp add` would write: the given one; `.amp/settings.json` below the working directory; `AMP_SETTINGS_FILE`; else
 /// `amp/settings.json`, or `.jsonc` if only that is there, below `$XDG_CONFIG_HOME` or `~/.config`.
 pub(super) fn file(options: &Options, workspace: bool) -> Result<PathBuf> {
+    options.validate()?;
     let launch = Launch::new(options)?;
     if !options.execution_surface.is_local() {
         let message = "headers and environment are written into the settings file, and that is on another machine; add the server there";

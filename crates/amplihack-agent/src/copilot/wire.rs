@@ -111,14 +111,12 @@ record! {
 impl Counts {
     /// The same amounts in the one model of all agents.
     pub(super) fn totals(&self) -> Totals {
-        let (read, written) = (self.cache_read.count(), self.cache_write.count());
-        Totals {
-            input_tokens: self.input.count().saturating_sub(read).saturating_sub(written),
-            output_tokens: self.output.count(),
-            cache_read_tokens: read,
-            cache_write_tokens: written,
-            ..Totals::default()
-        }
+        Totals::of_whole_input(
+            self.input.count(),
+            self.output.count(),
+            self.cache_read.count(),
+            self.cache_write.count(),
+        )
     }
 }
 

@@ -55,6 +55,17 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Of an agent whose count of input includes what was `read` from the cache and `written` to it.
+    pub(crate) fn of_whole_input(input: u64, output: u64, read: u64, written: u64) -> Self {
+        Self {
+            input_tokens: input.saturating_sub(read).saturating_sub(written),
+            output_tokens: output,
+            cache_read_tokens: read,
+            cache_write_tokens: written,
+            ..Self::default()
+        }
+    }
+
     /// Whether any tokens are counted.
     pub const fn has_tokens(&self) -> bool {
         (self.input_tokens | self.output_tokens | self.cache_read_tokens | self.cache_write_tokens) != 0

@@ -51,8 +51,5 @@ fn current_dir() -> Result<std::path::PathBuf, Failure> {
 
 /// A runtime on this thread; the agent's pipes and its end are all that it waits for.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::system("the runtime could not be started", &error))
+    amplihack_session::runtime().map_err(|error| Failure::system("the runtime could not be started", &error))
 }

@@ -69,7 +69,9 @@ impl Letters {
         }
         let mut utf8 = [0; 4];
         let bytes = c.encode_utf8(&mut utf8).as_bytes();
-        bytes.iter().for_each(|&byte| self.push(byte));
+        for &byte in bytes {
+            self.push(byte);
+        }
         match alike {
             Some(byte) => self.push_alike(byte),
             None => bytes.iter().for_each(|&byte| self.push_alike(byte)),

@@ -33,6 +33,11 @@ impl SessionId {
         if good { Ok(Self(text.to_owned())) } else { Err(BadSessionId) }
     }
 
+    /// Where everything that is kept of this launch stands below `home`, the value of [`crate::env::Env::amplihack_home`].
+    pub fn directory(&self, home: &Path) -> PathBuf {
+        sessions(home).join(&self.0)
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -43,6 +48,11 @@ impl fmt::Display for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// The directory of all launches below `home`, the value of [`crate::env::Env::amplihack_home`].
+pub fn sessions(home: &Path) -> PathBuf {
+    home.join("sessions")
 }
 
 /// An id that no other launch has: the time, to sort by, and 48 random bits.
@@ -87,7 +97,7 @@ impl SessionContext {
 
     /// Where the file of launch `id` stands below `home`, the value of [`crate::env::Env::amplihack_home`].
     pub fn path(home: &Path, id: &SessionId) -> PathBuf {
-        home.join("sessions").join(id.as_str()).join("context.json")
+        id.directory(home).join("context.json")
     }
 
     /// Writes the file with mode 0600; directories that are missing are made with 0700. Returns its path.

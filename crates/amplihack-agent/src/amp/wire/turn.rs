@@ -107,42 +107,50 @@ fn put_content(map: &mut Map<String, Value>, content: &[ContentBlock], is_text: 
     }
 }
 
-impl AssistantMessage {
-    /// The wire form, unchanged.
-    pub fn to_value(&self) -> Value {
-        let mut map = self.kept.start(&self.extra);
-        map.insert("type".to_owned(), "assistant".into());
-        put(&mut map, "session_id", self.session_id.clone());
-        put(&mut map, "parent_tool_use_id", self.parent_tool_use_id.clone());
-        let said = self.message != AssistantPayload::default();
-        put(&mut map, "message", said.then(|| self.message.to_value()));
-        Value::Object(map)
-    }
-
-    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Refused> {
-        let mut message = Self::default();
-        cursor.object(|cursor, key| {
-            let kept = &mut message.kept;
-            match key.as_ref() {
-                "type" => drop(cursor.skip()?),
-                "session_id" => message.session_id = session(kept, cursor)?,
-                "parent_tool_use_id" => {
-                    message.parent_tool_use_id = kept.text("parent_tool_use_id", cursor)?;
-                }
-                "message" if cursor.peek() == b'{' => {
-                    message.message = AssistantPayload::read(cursor)?;
-                    if message.message == AssistantPayload::default() {
-                        kept.keep("message", Value::Object(Map::new()));
-                    }
-                }
-                "message" => kept.odd("message", cursor)?,
-                _ => unknown(&mut message.extra, key, cursor)?,
+/// Reading and writing of a message around a payload: both kinds have the same keys.
+macro_rules! around {
+    ($message:ident, $payload:ident, $kind:literal) => {
+        impl $message {
+            /// The wire form, unchanged.
+            pub fn to_value(&self) -> Value {
+                let mut map = self.kept.start(&self.extra);
+                map.insert("type".to_owned(), $kind.into());
+                put(&mut map, "session_id", self.session_id.clone());
+                put(&mut map, "parent_tool_use_id", self.parent_tool_use_id.clone());
+                let said = self.message != $payload::default();
+                put(&mut map, "message", said.then(|| self.message.to_value()));
+                Value::Object(map)
             }
-            Ok::<_, Refused>(())
-        })?;
-        Ok(message)
-    }
+
+            pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Refused> {
+                let mut message = Self::default();
+                cursor.object(|cursor, key| {
+                    let kept = &mut message.kept;
+                    match key.as_ref() {
+                        "type" => drop(cursor.skip()?),
+                        "session_id" => message.session_id = session(kept, cursor)?,
+                        "parent_tool_use_id" => {
+                            message.parent_tool_use_id = kept.text("parent_tool_use_id", cursor)?;
+                        }
+                        "message" if cursor.peek() == b'{' => {
+                            message.message = $payload::read(cursor)?;
+                            if message.message == $payload::default() {
+                                kept.keep("message", Value::Object(Map::new()));
+                            }
+                        }
+                        "message" => kept.odd("message", cursor)?,
+                        _ => unknown(&mut message.extra, key, cursor)?,
+                    }
+                    Ok::<_, Refused>(())
+                })?;
+                Ok(message)
+            }
+        }
+    };
 }
+
+around!(AssistantMessage, AssistantPayload, "assistant");
+around!(UserMessage, UserPayload, "user");
 
 impl AssistantPayload {
     /// The wire form, unchanged.
@@ -176,43 +184,6 @@ impl AssistantPayload {
             Ok::<_, Refused>(())
         })?;
         Ok(payload)
-    }
-}
-
-impl UserMessage {
-    /// The wire form, unchanged.
-    pub fn to_value(&self) -> Value {
-        let mut map = self.kept.start(&self.extra);
-        map.insert("type".to_owned(), "user".into());
-        put(&mut map, "session_id", self.session_id.clone());
-        put(&mut map, "parent_tool_use_id", self.parent_tool_use_id.clone());
-        let said = self.message != UserPayload::default();
-        put(&mut map, "message", said.then(|| self.message.to_value()));
-        Value::Object(map)
-    }
-
-    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
-        let mut message = Self::default();
-        cursor.object(|cursor, key| {
-            let kept = &mut message.kept;
-            match key.as_ref() {
-                "type" => drop(cursor.skip()?),
-                "session_id" => message.session_id = session(kept, cursor)?,
-                "parent_tool_use_id" => {
-                    message.parent_tool_use_id = kept.text("parent_tool_use_id", cursor)?;
-                }
-                "message" if cursor.peek() == b'{' => {
-                    message.message = UserPayload::read(cursor)?;
-                    if message.message == UserPayload::default() {
-                        kept.keep("message", Value::Object(Map::new()));
-                    }
-                }
-                "message" => kept.odd("message", cursor)?,
-                _ => unknown(&mut message.extra, key, cursor)?,
-            }
-            Ok::<_, Fault>(())
-        })?;
-        Ok(message)
     }
 }
 

@@ -53,13 +53,7 @@ fn snippet(said: &str, wanted: &str) -> Option<String> {
     let before = lower.split_once(wanted)?.0.chars().count();
     let start = before.saturating_sub(AROUND);
     let length = before - start + wanted.chars().count() + AROUND;
-    let part: String = lower
-        .chars()
-        .zip(said.chars().chain(std::iter::repeat(' ')))
-        .map(|(_, own)| own)
-        .skip(start)
-        .take(length)
-        .collect();
+    let part: String = said.chars().skip(start).take(length).collect();
     Some(part.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
