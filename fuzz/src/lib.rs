@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use amplihack_utils::sys::worked;
+
 mod mutate;
 pub mod seeds;
 
@@ -64,9 +66,9 @@ fn random(target: &mut Target, options: &Options, read: &impl Fn(&[u8])) -> usiz
         // If the process dies, this is what it died of.
         let _ =
             current.set_len(0).and_then(|()| std::os::unix::fs::FileExt::write_all_at(&current, &input, 0));
-        let start = Instant::now();
+        let start = worked();
         let why = attempt(target, &input, read);
-        slowest = slowest.max(start.elapsed());
+        slowest = slowest.max(worked().saturating_sub(start));
         inputs += 1;
         if let Some(why) = why {
             found += 1;
@@ -99,11 +101,11 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// Why an input is a find; twice too slow is too slow, since a busy machine may be once.
+/// Why an input is a find. The time is the processor's, and four times too slow is too slow: a busy machine may be so once.
 fn attempt(target: &Target, input: &[u8], read: &impl Fn(&[u8])) -> Option<String> {
     let once = || {
-        let start = Instant::now();
-        catch_unwind(AssertUnwindSafe(|| read(input))).map(|()| start.elapsed())
+        let start = worked();
+        catch_unwind(AssertUnwindSafe(|| read(input))).map(|()| worked().saturating_sub(start))
     };
     let most = (target.most)(input.len());
     let mut took = once().map_err(|_| "panics".to_owned());

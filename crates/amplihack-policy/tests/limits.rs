@@ -114,3 +114,15 @@ fn a_deadline_that_is_over_ends_in_a_deny_with_its_reason() {
         assert!(verdict.reason.starts_with("cannot tell what this would do: "), "{name}: {}", verdict.reason);
     }
 }
+
+#[test]
+fn places_are_within_the_script() {
+    for script in ["kill -9 $(x \"a|| b\"c<<{a,b}< '/' | xargs rm -fr)", "cat <<{a", "cat <<'"] {
+        let verdict = Policy::standard().judge(
+            &Event::Shell { script: script.as_bytes(), cwd: Path::new("/b/p") },
+            &Counting::default(),
+            &Limits::default(),
+        );
+        assert!(verdict.spans.iter().all(|span| span.end <= script.len()), "{script}: {:?}", verdict.spans);
+    }
+}

@@ -157,6 +157,12 @@ impl Finder<'_, '_> {
             }
             "awk" | "gawk" | "mawk" | "nawk" => self.awk(),
             "zip" => self.zip(),
+            "7z" | "7za" | "7zz" if call.has(&["-sdel"]) => {
+                // The command, the archive, then what goes into it and away.
+                for arg in call.operands().skip(2) {
+                    self.add(Kind::Move, arg).recursive = true;
+                }
+            }
             "docker" | "podman" if call.arg(0) == Some("cp") => {
                 let to = call.operands().last().filter(|to| !to.text().contains(':'));
                 if let Some(to) = to {

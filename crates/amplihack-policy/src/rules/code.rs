@@ -4,11 +4,19 @@ use super::call::Call;
 use super::change::Kind;
 use super::options::Options;
 use super::script::Script;
+use crate::shell::oneliner::timed;
 
 /// Code that a command gives an interpreter, if it is known.
 pub(crate) fn code(script: &Script<'_>, call: &Call<'_>) -> Option<String> {
     let flags = flags(&call.program)?;
     let mut code = String::new();
+    if flags == "c" {
+        let words: Vec<&str> = call.args.iter().map(super::call::Arg::text).collect();
+        code.extend(timed(&words).flat_map(|line| [line, "\n"]));
+        if !code.is_empty() {
+            return Some(code);
+        }
+    }
     let mut rest = call.args.iter();
     while let Some(arg) = rest.next() {
         let text = arg.text();
@@ -84,12 +92,18 @@ fn at<'c>(code: &'c str, name: &'c str) -> impl Iterator<Item = usize> {
 
 /// Every string literal in code.
 pub(crate) fn literals(code: &str) -> Vec<String> {
+    positioned(code).into_iter().map(|(_, text)| text).collect()
+}
+
+/// The same, each with the place behind its opening quote.
+fn positioned(code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut rest = code.chars();
     while let Some(ch) = rest.next() {
         if !matches!(ch, '\'' | '"' | '`') {
             continue;
         }
+        let place = code.len() - rest.as_str().len();
         let mut text = String::new();
         while let Some(inner) = rest.next() {
             match inner {
@@ -98,7 +112,7 @@ pub(crate) fn literals(code: &str) -> Vec<String> {
                 inner => text.push(inner),
             }
         }
-        found.push(text);
+        found.push((place, text));
     }
     found
 }
@@ -124,12 +138,33 @@ const REMOVERS: [(&str, Kind); 17] = [
     ("move", Kind::Move),
 ];
 
-/// What code takes away: the places that stand in the calls that do it.
+/// Calls that move something and stand within the arguments of others, of one name, that are looked at.
+const MOVES: usize = 16;
+
+/// What code takes away: the places that stand in the calls that do it. Takes time linear in the code's length, however often it
+/// names such a call.
 pub(crate) fn removals(code: &str) -> Vec<(Kind, Vec<String>)> {
+    let literals_of_all = positioned(code);
     let mut found = Vec::new();
     for (name, kind) in REMOVERS {
+        // What stands in the arguments of an earlier call was found with them.
+        let (mut covered, mut moves) = (0, 0);
+        let mut statement = Statement::default();
         for start in at(code, name) {
-            let arguments = arguments(&code[start + name.len()..]);
+            if start < covered {
+                if kind == Kind::Remove {
+                    continue;
+                }
+                moves += 1;
+                if moves > MOVES {
+                    // Each may move anything, and looking at all of them takes too long.
+                    found.push((kind, vec!["/".to_owned()]));
+                    break;
+                }
+            }
+            let rest = &code[start + name.len()..];
+            let arguments = arguments(rest);
+            covered = arguments.as_ptr() as usize - code.as_ptr() as usize + arguments.len();
             let mut places = literals(arguments);
             if kind == Kind::Move {
                 places.truncate(1);
@@ -141,23 +176,42 @@ pub(crate) fn removals(code: &str) -> Vec<(Kind, Vec<String>)> {
             places.extend(home.then(|| "~".to_owned()));
             if places.is_empty() && kind == Kind::Remove {
                 // `for f in os.walk("/x"): os.remove(f)`: the place stands elsewhere in the statement.
-                let from = code[..start].rfind([';', '\n']).map_or(0, |at| at + 1);
-                let statement = code[from..].split([';', '\n']).next().unwrap_or_default();
-                places.extend(literals(statement).into_iter().filter(|text| text.starts_with(['/', '~'])));
+                places.extend_from_slice(&statement.around(code, start).places);
             }
             // `Path("x").rmdir()`: the place stands in front.
             if arguments.trim().is_empty() {
-                let before = code.get(..start).unwrap_or_default();
-                places.extend(literals(before).pop());
+                let before = literals_of_all.partition_point(|(at, _)| *at < start);
+                places.extend(before.checked_sub(1).map(|last| literals_of_all[last].1.clone()));
                 // `[p.unlink() for p in Path.home().rglob("*")]`: it stands in the same statement.
-                let from = before.rfind([';', '\n']).map_or(0, |at| at + 1);
-                let statement = code[from..].split([';', '\n']).next().unwrap_or_default();
-                places.extend(statement.contains(".home()").then(|| "~".to_owned()));
+                places.extend(statement.around(code, start).home.then(|| "~".to_owned()));
             }
             found.push((kind, places));
         }
     }
     found
+}
+
+/// The statement that was looked at last: many calls may stand in it.
+#[derive(Default)]
+struct Statement {
+    range: std::ops::Range<usize>,
+    places: Vec<String>,
+    home: bool,
+}
+
+impl Statement {
+    /// The statement around `start`. Calls come in their order.
+    fn around(&mut self, code: &str, start: usize) -> &Self {
+        if !self.range.contains(&start) {
+            let before = &code[self.range.end..start];
+            let from = before.rfind([';', '\n']).map_or(self.range.end, |at| self.range.end + at + 1);
+            let text = code[from..].split([';', '\n']).next().unwrap_or_default();
+            self.range = from..from + text.len() + 1;
+            self.places = literals(text).into_iter().filter(|text| text.starts_with(['/', '~'])).collect();
+            self.home = text.contains(".home()");
+        }
+        self
+    }
 }
 
 /// The text in the brackets that open `rest`, else up to the end of the statement.

@@ -6,11 +6,7 @@ use super::marks::UNKNOWN;
 use super::options::Options;
 use super::script::Script;
 use super::target::Target;
-use crate::shell::RedirectKind;
-
-/// Shells.
-pub(crate) const SHELLS: [&str; 11] =
-    ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "mksh", "rbash"];
+use crate::shell::{RedirectKind, is_shell};
 
 /// Programs that print what they fetch.
 const FETCHERS: [&str; 17] = [
@@ -55,7 +51,7 @@ pub(crate) fn decodes(call: &Call<'_>) -> bool {
 
 /// Whether a command reads a script from its input.
 pub(crate) fn runs_input(call: &Call<'_>) -> bool {
-    if SHELLS.contains(&call.program.as_str()) {
+    if is_shell(&call.program) {
         let options = Options::read(&call.args, "coO", &["rcfile", "init-file"]);
         if options.has('c') {
             return false;

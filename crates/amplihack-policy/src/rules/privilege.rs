@@ -1,11 +1,11 @@
 //! More rights than the session has, and what stays behind when it is over.
 
 use super::example::{sh, write};
-use super::net::SHELLS;
 use super::options::Options;
 use super::place;
 use super::{Ctx, Hit, Pack, Rule};
 use crate::decision::{Decision, RuleId};
+use crate::shell::is_shell;
 
 pub(super) static RULES: &[Rule] = &[
     Rule {
@@ -197,16 +197,14 @@ fn root_shell(ctx: &Ctx<'_>) -> Option<Hit> {
                 let name = super::call::base(options.operands[at].text());
                 let alone = options.operands.len() == at + 1;
                 let scripted = call.has(&["-c"]) || ctx.script.fed(call).is_some();
-                alone && !scripted && (SHELLS.contains(&name) || name == "su")
+                alone && !scripted && (is_shell(name) || name == "su")
             });
             // `sudo -i COMMAND` runs one command, which is judged by itself.
             (opens && inner.is_none() || bare).then(hit)?
         }
-        "pkexec" => call
-            .operands()
-            .next()
-            .is_some_and(|arg| SHELLS.contains(&super::call::base(arg.text())))
-            .then(hit)?,
+        "pkexec" => {
+            call.operands().next().is_some_and(|arg| is_shell(super::call::base(arg.text()))).then(hit)?
+        }
         "su" => (!call.args.iter().any(|arg| {
             matches!(arg.text(), "-c" | "--help" | "--version") || arg.text().starts_with("--command")
         }))
@@ -223,6 +221,7 @@ fn accounts(ctx: &Ctx<'_>) -> Option<Hit> {
     let privileged =
         || call.args.iter().any(|arg| arg.text().split([',', '=']).any(|name| GROUPS.contains(&name)));
     let changes = match call.program.as_str() {
+        "newgrp" | "sg" => privileged(),
         "useradd" if call.has(&["-o", "--non-unique", "-ou"]) => true,
         "usermod" | "gpasswd" | "adduser" | "addgroup" | "useradd" | "groupmems" => privileged(),
         "chpasswd" | "vipw" | "vigr" => true,

@@ -1,10 +1,11 @@
 //! Programs from elsewhere that run unread, and shells that somebody elsewhere holds.
 
 use super::example::sh;
-use super::net::{self, SHELLS};
+use super::net;
 use super::options::Options;
 use super::{Call, Ctx, Hit, Pack, Rule, Script, code};
 use crate::decision::{Decision, RuleId};
+use crate::shell::is_shell;
 
 pub(super) static RULES: &[Rule] = &[
     Rule {
@@ -156,7 +157,7 @@ pub(super) static RULES: &[Rule] = &[
 
 /// Words of a command that a shell or an interpreter runs as code.
 fn code_words<'c>(call: &'c Call<'_>) -> &'c [super::Arg] {
-    let runs = SHELLS.contains(&call.program.as_str())
+    let runs = is_shell(&call.program)
         || call.is(&["eval", "source", ".", "xargs", "ssh"])
         || code::language(&call.program).is_some();
     if runs { &call.args } else { &[] }
@@ -166,9 +167,7 @@ fn runs(script: &Script<'_>, call: &Call<'_>, test: fn(&Script<'_>, &Call<'_>) -
     let code = code_words(call).iter().any(|arg| net::holds(script, arg, test));
     // A process substitution feeds it as a file: its first operand.
     let file = || {
-        SHELLS.contains(&call.program.as_str())
-            && !call.has(&["-c"])
-            && call.operands().next().is_some_and(|arg| arg.dynamic)
+        is_shell(&call.program) && !call.has(&["-c"]) && call.operands().next().is_some_and(|arg| arg.dynamic)
             || call.is(&["source", "."])
     };
     code || ((net::runs_input(call) || file())
@@ -198,7 +197,7 @@ fn saved(ctx: &Ctx<'_>) -> Option<Hit> {
     let program = (call.path.text().contains('/')
         || net::downloads(script).iter().any(|file| file.parts.len() == 1))
     .then_some(&call.path);
-    let operand = if SHELLS.contains(&call.program.as_str()) {
+    let operand = if is_shell(&call.program) {
         let options = Options::read(&call.args, "coO", &["rcfile", "init-file"]);
         if options.has('c') { None } else { options.operands.first().copied() }
     } else if call.is(&["source", "."]) || code::language(&call.program).is_some() {
@@ -268,7 +267,7 @@ fn reverse_shell(ctx: &Ctx<'_>) -> Option<Hit> {
         let text = arg.text();
         if let Some(rest) = text.strip_prefix("/dev/tcp/").or_else(|| text.strip_prefix("/dev/udp/")) {
             let host = rest.split('/').next().unwrap_or_default();
-            let shell = SHELLS.contains(&call.program.as_str());
+            let shell = is_shell(&call.program);
             if shell || !net::is_local(host) {
                 return hit();
             }
@@ -328,7 +327,7 @@ fn reverse_shell(ctx: &Ctx<'_>) -> Option<Hit> {
 
 /// A shell that runs what comes in.
 fn interactive(call: &Call<'_>) -> bool {
-    SHELLS.contains(&call.program.as_str()) && (call.has(&["-i"]) || call.args.is_empty())
+    is_shell(&call.program) && (call.has(&["-i"]) || call.args.is_empty())
 }
 
 fn eval(ctx: &Ctx<'_>) -> Option<Hit> {

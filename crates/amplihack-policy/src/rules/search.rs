@@ -1,6 +1,7 @@
 //! What `find` looks for, and whether it removes what it finds.
 
 use super::call::Arg;
+use crate::shell::is_shell;
 
 /// What `find` looks at and does.
 pub(super) struct Search<'c> {
@@ -61,7 +62,7 @@ impl<'c> Search<'c> {
                     let program = rest.peek().map_or("", |next| super::call::base(next.text()));
                     search.deletes |=
                         matches!(program, "rm" | "shred" | "unlink" | "rmdir" | "mv" | "truncate");
-                    let shell = matches!(program, "sh" | "bash" | "dash" | "zsh" | "sudo" | "env");
+                    let shell = is_shell(program) || matches!(program, "sudo" | "env");
                     let mut inner = Vec::new();
                     for next in rest.by_ref() {
                         if matches!(next.text(), ";" | "+") {

@@ -3,7 +3,7 @@
 use super::editors;
 use super::model::Word;
 use super::oneliner::{Started, started};
-use super::unwrap::{Inner, joined, operands, plain, render};
+use super::unwrap::{Inner, TOO_MANY, joined, operands, plain, render};
 
 /// What `program` starts besides its own work.
 pub(super) fn launched(program: &str, arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
@@ -227,10 +227,14 @@ fn powershell(arguments: &[Word]) -> Vec<Inner> {
 /// Commands that editors' own languages start.
 pub(super) fn called(code: &str) -> Vec<Inner> {
     let found = started(code, false, false).into_iter().filter_map(|start| match start {
-        Started::Script(text) => Some(text.trim_start_matches([':', '!']).to_owned()),
+        Started::Script(text) => Some(Inner::Script {
+            text: text.trim_start_matches([':', '!']).to_owned(),
+            positional: Vec::new(),
+        }),
         Started::Argv(_) => None,
+        Started::TooMany => Some(Inner::Unknown(TOO_MANY)),
     });
-    scripts(found)
+    found.collect()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ mod items;
 mod launchers;
 mod lexer;
 pub mod model;
-mod oneliner;
+pub(crate) mod oneliner;
 mod output;
 mod plain;
 mod quoting;
@@ -36,6 +36,15 @@ pub use quoting::{Quoting, quoting_at};
 use amplihack_utils::sys::WorkLimit;
 
 use crate::policy::Limits;
+
+/// Programs that read commands as bash does, or nearly.
+const SHELLS: [&str; 11] =
+    ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "mksh", "rbash"];
+
+/// Whether a program, by its bare name, is a shell.
+pub(crate) fn is_shell(program: &str) -> bool {
+    SHELLS.contains(&program)
+}
 
 /// Everything that bash would run, were it given `src`.
 ///

@@ -7,7 +7,12 @@ pub(super) enum Started {
     Script(String),
     /// A program with its arguments.
     Argv(Vec<String>),
+    /// More than is looked at.
+    TooMany,
 }
+
+/// Commands of one text that are looked at. Code that starts more is made to be slow to read.
+const MOST: usize = 256;
 
 /// Functions whose first text is a command.
 const STARTERS: &[&str] = &[
@@ -61,7 +66,14 @@ pub(super) fn started(code: &str, backticks: bool, pipes: bool) -> Vec<Started> 
     let (mut at, mut word) = (0, "");
     let renamed = renamed(code);
     let starts = |word: &str| STARTERS.contains(&word) || renamed.contains(&word);
+    // Up to here an earlier call had no texts, so one inside it has none.
+    let mut barren = 0;
     while at < src.len() {
+        if found.len() > MOST {
+            found.truncate(MOST);
+            found.push(Started::TooMany);
+            break;
+        }
         match src[at] {
             quote @ (b'"' | b'\'') => {
                 let (text, end) = literal(code, at, quote);
@@ -91,12 +103,36 @@ pub(super) fn started(code: &str, backticks: bool, pipes: bool) -> Vec<Started> 
                 }
             }
             b'(' if starts(word) => {
-                arguments(code, at + 1, &mut found, word);
+                if at >= barren {
+                    barren = arguments(code, at + 1, &mut found, word);
+                }
                 (at, word) = (at + 1, "");
             }
             b' ' => at += 1,
             _ => (at, word) = (at + 1, ""),
         }
+    }
+    found
+}
+
+/// The code among python's arguments that `-m timeit` runs.
+pub(crate) fn timed<W: AsRef<str>>(arguments: &[W]) -> impl Iterator<Item = &str> {
+    let pair = arguments.windows(2).position(|pair| pair[0].as_ref() == "-m" && pair[1].as_ref() == "timeit");
+    let one = || arguments.iter().position(|word| word.as_ref() == "-mtimeit");
+    let from = pair.map(|at| at + 2).or_else(|| Some(one()? + 1)).unwrap_or(arguments.len());
+    arguments[from..].iter().map(AsRef::as_ref).filter(|word| !word.starts_with('-'))
+}
+
+/// What a Tcl script starts: every `exec`, at the start of a command or in brackets.
+pub(super) fn tcl(code: &str) -> Vec<Started> {
+    let mut found: Vec<Started> = code
+        .split(['\n', ';', '[', '{'])
+        .filter_map(|command| command.trim_start().strip_prefix("exec "))
+        .map(|rest| Started::Script(rest.trim_end_matches([']', '}']).to_owned()))
+        .take(MOST + 1)
+        .collect();
+    if found.len() > MOST {
+        found.push(Started::TooMany);
     }
     found
 }
@@ -116,8 +152,8 @@ fn renamed(code: &str) -> Vec<&str> {
     names
 }
 
-/// The plain texts from `from` to the end of the call.
-fn arguments(code: &str, from: usize, found: &mut Vec<Started>, name: &str) {
+/// What the plain texts from `from` to the end of the call start. Gives the place up to which there was no text.
+fn arguments(code: &str, from: usize, found: &mut Vec<Started>, name: &str) -> usize {
     let src = code.as_bytes();
     let (mut at, mut depth, mut texts, mut list, mut joins) = (from, 0_i32, Vec::new(), None, false);
     while at < src.len() && depth >= 0 && texts.len() < 64 {
@@ -148,7 +184,7 @@ fn arguments(code: &str, from: usize, found: &mut Vec<Started>, name: &str) {
         at += 1;
     }
     if texts.is_empty() {
-        return;
+        return at;
     }
     if texts.len() > 1 && (joins || list.is_none()) {
         found.push(Started::Script(texts.concat()));
@@ -167,12 +203,13 @@ fn arguments(code: &str, from: usize, found: &mut Vec<Started>, name: &str) {
         && list.is_none()
     {
         found.push(Started::Script(text.clone()));
-        return;
+        return from;
     }
     if list.is_none() {
         found.push(Started::Script(texts[0].clone()));
     }
     found.push(Started::Argv(texts));
+    from
 }
 
 /// The text in quotes at `at`, and where it ends.
@@ -217,6 +254,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn more_than_anyone_writes_is_not_looked_at() {
+        for code in ["exec(`".repeat(10_000), "system('a') ".repeat(1000)] {
+            let found = started(&code, false, false);
+            assert_eq!((found.len(), found.last()), (MOST + 1, Some(&Started::TooMany)));
+        }
+        assert!(started(&"system(".repeat(10_000), false, false).is_empty());
+    }
+
+    #[test]
     fn commands_are_found() {
         let script = |text: &str| vec![Started::Script(text.to_owned())];
         let argv = |text: &str| vec![Started::Argv(text.split(' ').map(str::to_owned).collect())];
@@ -230,6 +276,10 @@ mod tests {
         assert_eq!(started("system \"rm -rf /\"", true, false), script("rm -rf /"));
         assert_eq!(started("print qx{rm -rf /}", true, false), script("rm -rf /"));
         assert_eq!(started("BEGIN{print 1 | \"sh x\"}", false, true), script("sh x"));
+        assert_eq!(timed(&["-m", "timeit", "-n", "1", "a()"]).collect::<Vec<_>>(), ["1", "a()"]);
+        assert_eq!(timed(&["-m", "pytest", "timeit"]).count(), 0);
+        assert_eq!(tcl("puts a; exec rm -rf /"), script("rm -rf /"));
+        assert_eq!(tcl("puts [exec rm -rf /]"), script("rm -rf /"));
         assert!(started("print('system')", false, false).is_empty());
         assert!(started("print('a|b')", false, false).is_empty());
     }

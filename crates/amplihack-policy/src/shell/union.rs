@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
             self.undecided(why, whole);
             return Flow::default();
         }
-        let at = |at: usize| span.unwrap_or(Span { start: at, end: at + 1 });
+        let at = |at: usize| span.unwrap_or(Span { start: at, end: (at + 1).min(text.len()) });
         if clean.depth > self.limits.depth {
             self.undecided(format!("brackets and quotes nested more than {} deep", self.limits.depth), whole);
             return Flow::default();

@@ -2,7 +2,7 @@
 
 use super::launchers::launched;
 use super::model::{Piece, Word};
-use super::oneliner::{Started, started};
+use super::oneliner::{Started, started, tcl, timed};
 use super::wrappers::{self, OTHERS};
 
 /// What a wrapper starts.
@@ -15,6 +15,9 @@ pub(super) enum Inner {
     /// A script that is made at run time.
     Unknown(&'static str),
 }
+
+/// Why code with very many calls is not looked at to its end.
+pub(super) const TOO_MANY: &str = "the code starts more commands than are looked at";
 
 impl Inner {
     fn argv(words: Vec<Word>) -> Self {
@@ -68,7 +71,7 @@ fn opaque(word: &Word) -> bool {
 pub(super) fn unwrap(program: &str, words: &[Word], input: Option<&str>) -> Vec<Inner> {
     let arguments = &words[1..];
     match program {
-        "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "mksh" | "rbash" | "fish" => shell(arguments, input),
+        shell if super::is_shell(shell) => self::shell(arguments, input),
         "source" | "." => match (arguments.first(), input) {
             (Some(file), Some(input)) if is_stdin(file) || is_reader(file) => {
                 vec![Inner::Script { text: input.to_owned(), positional: Vec::new() }]
@@ -488,6 +491,14 @@ fn interpreter(program: &str, arguments: &[Word], input: Option<&str>) -> Option
         "node" | "nodejs" | "bun" | "deno" => (&["e", "p", "-eval", "-print"], false),
         "php" => (&["r"], true),
         "lua" | "luajit" => (&["e"], false),
+        "tclsh" | "wish" => {
+            let given = arguments.iter().zip(arguments.iter().skip(1)).filter(|(flag, _)| text(flag) == "-c");
+            let code: Vec<String> =
+                given.map(|(_, code)| render(code)).chain(input.map(str::to_owned)).collect();
+            return Some(
+                code.iter().flat_map(|code| tcl(code)).map(|start| inner(start, arguments)).collect(),
+            );
+        }
         "awk" | "gawk" | "mawk" | "nawk" => {
             let code =
                 arguments.get(operands(arguments, "vFf", &["--assign", "--field-separator"])).map(render)?;
@@ -521,6 +532,10 @@ fn interpreter(program: &str, arguments: &[Word], input: Option<&str>) -> Option
         .filter(|(flag, _)| is_flag(flag))
         .map(|(_, code)| render(code))
         .collect();
+    if family == "python" {
+        let words: Vec<String> = arguments.iter().map(text).collect();
+        code.extend(timed(&words).map(str::to_owned));
+    }
     if code.is_empty() && arguments.iter().all(|word| text(word).starts_with('-')) {
         code.extend(input.map(str::to_owned));
     }
@@ -537,5 +552,6 @@ fn inner(start: Started, near: &[Word]) -> Inner {
     match start {
         Started::Script(text) => Inner::Script { text, positional: Vec::new() },
         Started::Argv(words) => Inner::argv(words.into_iter().map(|text| Word::plain(text, span)).collect()),
+        Started::TooMany => Inner::Unknown(TOO_MANY),
     }
 }

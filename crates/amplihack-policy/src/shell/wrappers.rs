@@ -147,7 +147,7 @@ pub(super) fn ssh(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
         [] => true,
         [program, options @ ..] => {
             let program = text(program);
-            matches!(program.rsplit('/').next(), Some("sh" | "bash" | "zsh" | "dash" | "ksh"))
+            program.rsplit('/').next().is_some_and(super::is_shell)
                 && options.iter().all(|word| text(word).starts_with('-'))
                 && !options.iter().any(|word| text(word).contains('c'))
         }

@@ -58,14 +58,14 @@ impl Reader<'_> {
             return None;
         }
         let first = command.words.first()?;
-        let file = match program {
-            "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "mksh" | "rbash" | "source" | "." => command
-                .words[1..]
-                .iter()
-                .find(|word| word.literal().is_some_and(|text| !text.starts_with(['-', '+'])))?,
-            // By its path, or from a directory on the search path.
-            _ => first,
-        };
+        let file =
+            match program {
+                shell if super::is_shell(shell) || matches!(shell, "source" | ".") => command.words[1..]
+                    .iter()
+                    .find(|word| word.literal().is_some_and(|text| !text.starts_with(['-', '+'])))?,
+                // By its path, or from a directory on the search path.
+                _ => first,
+            };
         if let Some(flag) = code_flag(program)
             .filter(|flag| !command.words.iter().any(|word| word.literal().is_some_and(|text| text == *flag)))
         {
@@ -86,13 +86,29 @@ impl Reader<'_> {
             let words = ["make", "--eval", &text].map(|text| Word::plain(text, first.span)).to_vec();
             return Some(Inner::Argv { words, assignments: Vec::new(), cd: None });
         }
+        if matches!(program, "npm" | "yarn" | "pnpm" | "bun") {
+            return Some(Inner::Script { text: self.package_scripts(command)?, positional: Vec::new() });
+        }
         let text = self.written.get(&name(file)?)?.clone();
         let foreign = text.lines().next().is_some_and(|line| {
-            line.starts_with("#!")
-                && !["sh", "bash", "zsh", "dash", "ksh"]
-                    .iter()
-                    .any(|shell| line.trim_end().ends_with(shell) || line.contains(&format!("{shell} ")))
+            line.starts_with("#!") && !line.split(['/', ' ']).any(|word| super::is_shell(word.trim_end()))
         });
         (!foreign).then_some(Inner::Script { text, positional: Vec::new() })
+    }
+
+    /// The scripts of a `package.json` that this script wrote, as far as `command` runs them.
+    fn package_scripts(&self, command: &Command) -> Option<String> {
+        const INSTALLS: [&str; 5] = ["install", "i", "ci", "add", "rebuild"];
+        const HOOKS: [&str; 4] = ["preinstall", "install", "postinstall", "prepare"];
+        let manifest: serde_json::Value = serde_json::from_str(self.written.get("package.json")?).ok()?;
+        let scripts = manifest.get("scripts")?.as_object()?;
+        let words: Vec<String> = command.words[1..].iter().filter_map(Word::literal).collect();
+        let installs = words.iter().any(|word| INSTALLS.contains(&word.as_str()));
+        let runs = |name: &str| {
+            let plain = name.strip_prefix("pre").or_else(|| name.strip_prefix("post")).unwrap_or(name);
+            words.iter().any(|word| word == name || word == plain) || installs && HOOKS.contains(&name)
+        };
+        let texts = scripts.iter().filter(|(name, _)| runs(name)).filter_map(|(_, text)| text.as_str());
+        Some(texts.collect::<Vec<_>>().join("\n"))
     }
 }
