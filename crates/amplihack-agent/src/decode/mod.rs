@@ -30,7 +30,7 @@ pub trait Decode: Send {
         false
     }
 
-    /// What the run came to, in the agent's own record, if it made one.
+    /// What the run came to, in the agent's own record, if it made one. It is given once.
     fn said(&mut self) -> Option<End>;
 
     /// How the run ended, now that all of its output is read and its process ended with `exit`; `None` for a recording.
