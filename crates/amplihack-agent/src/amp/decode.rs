@@ -130,18 +130,21 @@ impl Decode for AmpStream {
         if line.trim_ascii().is_empty() {
             return;
         }
+        let (before, started) = (out.len(), self.started);
         match StreamMessage::from_line(line) {
-            Ok(message) => self.message(message, out),
+            Ok(message) => {
+                let placed = matches!(message, StreamMessage::System(_));
+                self.message(message, out);
+                // A message without anything that an event has a place for, but perhaps the beginning of a session.
+                if !placed && out.len() == before + usize::from(self.started != started) {
+                    out.push(unplaced(line, None));
+                }
+            }
             Err(error) if error.kind() == "parse_error" => {
                 let text = Some(String::from_utf8_lossy(line).into_owned());
                 out.push(AgentEvent::Raw(Raw { kind: Some(error.cause().to_owned()), value: None, text }));
             }
-            Err(error) => {
-                let text = String::from_utf8_lossy(line);
-                let value = RawValue::from_string(text.trim().to_owned()).ok().map(Json::from);
-                let text = value.is_none().then(|| text.into_owned());
-                out.push(AgentEvent::Raw(Raw { kind: Some(error.cause().to_owned()), value, text }));
-            }
+            Err(error) => out.push(unplaced(line, Some(error.cause().to_owned()))),
         }
     }
 
@@ -152,6 +155,14 @@ impl Decode for AmpStream {
     fn said(&mut self) -> Option<End> {
         self.said.take()
     }
+}
+
+/// A line as a value, or else as text.
+fn unplaced(line: &[u8], kind: Option<String>) -> AgentEvent {
+    let text = String::from_utf8_lossy(line);
+    let value = RawValue::from_string(text.trim().to_owned()).ok().map(Json::from);
+    let text = value.is_none().then(|| text.into_owned());
+    AgentEvent::Raw(Raw { kind, value, text })
 }
 
 fn user(message: UserMessage, out: &mut Vec<AgentEvent>) {
@@ -285,6 +296,21 @@ mod tests {
         let lines = include_str!("session.jsonl");
         let (events, end) = events(lines);
         insta::assert_snapshot!(serde_json::to_string_pretty(&(events, end)).unwrap());
+    }
+
+    #[test]
+    fn a_message_that_no_event_has_a_place_for_is_kept_whole() {
+        for line in [
+            r#"{"type":"user","message":{"role":"user","cont=nt":[{"type":"text","text":"x"}]}}"#,
+            r#"{"type":"assistant","mes":{"id":"m"}}"#,
+            r#"{"type":"result","subtype":"success","result":"r"}"#,
+        ] {
+            let (events, _) = events(line);
+            let [AgentEvent::Started(_), AgentEvent::Raw(raw)] = events.as_slice() else {
+                panic!("{line}: {events:?}")
+            };
+            assert_eq!(raw.value.as_ref().map(Json::text), Some(line));
+        }
     }
 
     #[test]

@@ -221,9 +221,10 @@ fn accounts(ctx: &Ctx<'_>) -> Option<Hit> {
     let privileged =
         || call.args.iter().any(|arg| arg.text().split([',', '=']).any(|name| GROUPS.contains(&name)));
     let changes = match call.program.as_str() {
-        "newgrp" | "sg" => privileged(),
         "useradd" if call.has(&["-o", "--non-unique", "-ou"]) => true,
-        "usermod" | "gpasswd" | "adduser" | "addgroup" | "useradd" | "groupmems" => privileged(),
+        "usermod" | "gpasswd" | "adduser" | "addgroup" | "useradd" | "groupmems" | "newgrp" | "sg" => {
+            privileged()
+        }
         "chpasswd" | "vipw" | "vigr" => true,
         "visudo" => !call.has(&["-c", "--check"]),
         "passwd" => !call.has(&["-S", "--status"]),
