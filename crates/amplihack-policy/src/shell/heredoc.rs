@@ -1,6 +1,6 @@
 //! Here-document bodies are taken out of a script, and its lines joined as bash joins them, before a parser reads it.
 
-use super::lexer::{Kind, Lexer, Token, char_len};
+use super::lexer::{Kind, Lexer, Token, char_len, escaped_position};
 
 /// Around the number of a here-document in a cleaned script. The gate lets no script bring its own.
 pub(super) const MARK: char = '\u{1}';
@@ -95,6 +95,10 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
             cleaner.clean.refused = Some("a pattern with too many alternatives");
             break;
         }
+        if token == Token::Plain && bytes[begin] == b'`' && bars(&bytes[begin + 1..]) > ALTERNATIVES {
+            cleaner.clean.refused = Some("backticks that are not closed or begin with an operator");
+            break;
+        }
         run = match (token, bytes[begin]) {
             (Token::Plain, b'|') => run + 1,
             (Token::Plain, b'&') if end == begin + 1 && lexer.kind() != Kind::Double => {
@@ -110,6 +114,20 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
         }
     }
     cleaner.finish()
+}
+
+/// `|` in backticks that bash does not take, because they are never closed or begin with an operator: tree-sitter's time doubles
+/// with each.
+fn bars(rest: &[u8]) -> usize {
+    let closed = escaped_position(rest, b'`');
+    let inner = &rest[..closed.unwrap_or(rest.len())];
+    if closed.is_some()
+        && !inner.trim_ascii_start().starts_with(b"|")
+        && !inner.trim_ascii_start().starts_with(b"&")
+    {
+        return 0;
+    }
+    inner.iter().filter(|byte| **byte == b'|').count()
 }
 
 /// A bracket that stands in a word, and how many `|` are in it.

@@ -37,6 +37,8 @@ pub(crate) fn scripts(len: usize) -> Vec<(&'static str, String)> {
         ("braces", nest("{a,", "b", "}")),
         ("brace product", fill("{a,b}")),
         ("brace ranges", fill("{1..999} ")),
+        ("a list behind an open backtick", format!("a `{} \"$@\"c", "| x ".repeat(40))),
+        ("a list without a beginning", format!("a `{} \"$@\"c` b", "| x ".repeat(40))),
         ("calls within calls of code", format!("python3 -c \"{}\"", fill("system("))),
         ("lists within lists of code", format!("node -e \"{}\"", fill("popen(["))),
         ("removals within removals of code", format!("python3 -c \"{}\"", fill("['r'rm,"))),
