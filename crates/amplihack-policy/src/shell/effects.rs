@@ -1,5 +1,7 @@
 //! What builtins change for the commands behind them: variables, the directory, functions.
 
+use std::collections::HashSet;
+
 use super::model::{Command, Piece, Word};
 use super::output;
 use super::union::{Reader, Shell};
@@ -25,12 +27,17 @@ impl Reader<'_> {
             }
             "popd" => self.cd(Word::plain("-", command.span), shell),
             "export" | "declare" | "typeset" | "local" | "readonly" => {
+                let mut assignments = Vec::new();
                 for (name, word) in arguments.iter().filter_map(super::unwrap::assignment) {
+                    if self.late(command.span) {
+                        return;
+                    }
                     let value = word.literal().map_or_else(Value::anything, Value::text);
                     self.variables.set(&name, value, shell.maybe);
                     self.assigned(&name, &word, command.span, shell);
-                    self.note_assignment(command, name, word);
+                    assignments.push((name, word));
                 }
+                self.note_assignments(command, assignments);
             }
             "read" | "mapfile" | "readarray" | "getopts" | "unset" => {
                 for name in arguments.iter().filter_map(Word::literal) {
@@ -104,13 +111,15 @@ impl Reader<'_> {
         }
     }
 
-    fn note_assignment(&mut self, command: &Command, name: String, word: Word) {
+    fn note_assignments(&mut self, command: &Command, made: Vec<(String, Word)>) {
+        if made.is_empty() {
+            return;
+        }
         let words: Vec<String> = command.words.iter().map(render).collect();
         let Some(index) = self.known.get(&(command.span.start, words, command.via.clone())) else { return };
         let assignments = &mut self.out.commands[*index].assignments;
-        if !assignments.iter().any(|(known, _)| *known == name) {
-            assignments.push((name, word));
-        }
+        let mut names: HashSet<String> = assignments.iter().map(|(name, _)| name.clone()).collect();
+        assignments.extend(made.into_iter().filter(|(name, _)| names.insert(name.clone())));
     }
 
     pub(super) fn positional(&mut self, words: &[Word]) {

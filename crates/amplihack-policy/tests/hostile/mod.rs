@@ -39,6 +39,8 @@ pub(crate) fn scripts(len: usize) -> Vec<(&'static str, String)> {
         ("brace ranges", fill("{1..999} ")),
         ("a list behind an open backtick", format!("a `{} \"$@\"c", "| x ".repeat(40))),
         ("a list without a beginning", format!("a `{} \"$@\"c` b", "| x ".repeat(40))),
+        ("exports of one name", format!("export {}", fill("x=PRort "))),
+        ("exports of many names", format!("export {}", number(len / 10, &|n| format!("x{n}=P ")))),
         ("calls within calls of code", format!("python3 -c \"{}\"", fill("system("))),
         ("lists within lists of code", format!("node -e \"{}\"", fill("popen(["))),
         ("removals within removals of code", format!("python3 -c \"{}\"", fill("['r'rm,"))),
