@@ -3,8 +3,13 @@
 mod alone;
 mod calls;
 mod measure;
+mod random;
+mod sdks;
 mod stage;
+mod streams;
 mod table;
+mod transcript;
+mod weigh;
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +30,12 @@ const RUNS: usize = 200;
 
 /// Builds, measures, prints a table and, unless the binaries were given, writes `docs/benchmarks.md`.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    if let [only, part] = args
+        && only == "--only"
+        && part == "streams"
+    {
+        return only_streams();
+    }
     let (mut runs, mut given) = (RUNS, None);
     let mut words = args.iter();
     while let Some(word) = words.next() {
@@ -33,7 +44,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
                 runs = number.parse().map_err(|_| format!("--runs takes a number, not {number:?}"))?;
             }
             ("--bins", Some(directory)) => given = Some(PathBuf::from(directory)),
-            _ => return Err(format!("cannot read {word:?}; try: cargo xtask bench [--runs N] [--bins DIR]")),
+            _ => {
+                return Err(format!(
+                    "cannot read {word:?}; try: cargo xtask bench [--only streams | [--runs N] [--bins DIR]]"
+                ));
+            }
         }
     }
     if runs == 0 {
@@ -57,12 +72,30 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let table = table::table(&rows);
     let calls = calls::of_a_launch(&stage)?;
     ui::warn(&format!("{table}\n{alone}\n{calls}"));
-    if given.is_none() {
-        let path = shell::root().join("docs/benchmarks.md");
-        std::fs::write(&path, table::page(&table, &alone, &calls, runs))
-            .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
-        ui::say("wrote docs/benchmarks.md");
+    if given.is_some() {
+        return Ok(());
     }
+    let streams = streams::section(&bins)?;
+    write(&format!("{}\n{streams}", table::page(&table, &alone, &calls, runs)))
+}
+
+/// Measures the streams and replaces their section of the page.
+fn only_streams() -> Result<(), Failure> {
+    let streams = streams::section(&build()?)?;
+    ui::warn(&streams);
+    let path = shell::root().join(PAGE);
+    let page = std::fs::read_to_string(&path)
+        .map_err(|error| format!("failed to read {}: {error}", path.display()))?;
+    let rest = page.split(streams::HEADING).next().unwrap_or_default().trim_end();
+    write(&format!("{rest}\n\n{streams}"))
+}
+
+const PAGE: &str = "docs/benchmarks.md";
+
+fn write(page: &str) -> Result<(), Failure> {
+    let path = shell::root().join(PAGE);
+    std::fs::write(&path, page).map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+    ui::say(&format!("wrote {PAGE}"));
     Ok(())
 }
 
@@ -152,6 +185,9 @@ fn build() -> Result<PathBuf, Failure> {
         ["--package", "amplihack-testkit", "--bin", "fake-agent"],
         ["--package", "amplihack-utils", "--example", "resolver"],
         ["--package", "amplihack-policy", "--example", "bench"],
+        ["--package", "amp-sdk", "--example", "count"],
+        ["--package", "amplihack-session", "--example", "count_events"],
+        ["--package", "amplihack-agent", "--example", "decode_speed"],
     ] {
         shell::run(shell::cargo().args(["build", "--quiet", "--release"]).args(what))?;
     }
