@@ -56,7 +56,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     let (bins, guard) = match &given {
         Some(bins) => (bins.clone(), bins.join("amplihack-hooks")),
-        None => (build()?, static_build::build("amplihack-hooks", "amplihack-hooks")?),
+        None => (build(COMMANDS)?, static_build::build("amplihack-hooks", "amplihack-hooks")?),
     };
     let stage = Stage::new(&bins, &guard)?;
     let mut rows = Vec::new();
@@ -75,13 +75,13 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     if given.is_some() {
         return Ok(());
     }
-    let streams = streams::section(&bins)?;
+    let streams = streams::section(&build(READERS)?)?;
     write(&format!("{}\n{streams}", table::page(&table, &alone, &calls, runs)))
 }
 
 /// Measures the streams and replaces their section of the page.
 fn only_streams() -> Result<(), Failure> {
-    let streams = streams::section(&build()?)?;
+    let streams = streams::section(&build(READERS)?)?;
     ui::warn(&streams);
     let path = shell::root().join(PAGE);
     let page = std::fs::read_to_string(&path)
@@ -179,16 +179,23 @@ fn resolver(bins: &Path, runs: usize) -> Result<Vec<(String, &'static str, Pairs
     Ok(rows)
 }
 
-fn build() -> Result<PathBuf, Failure> {
-    for what in [
-        ["--package", "amplihack-cli", "--bin", "amplihack"],
-        ["--package", "amplihack-testkit", "--bin", "fake-agent"],
-        ["--package", "amplihack-utils", "--example", "resolver"],
-        ["--package", "amplihack-policy", "--example", "bench"],
-        ["--package", "amp-sdk", "--example", "count"],
-        ["--package", "amplihack-session", "--example", "count_events"],
-        ["--package", "amplihack-agent", "--example", "decode_speed"],
-    ] {
+/// What is measured with processes and in one process.
+const COMMANDS: &[[&str; 4]] = &[
+    ["--package", "amplihack-cli", "--bin", "amplihack"],
+    ["--package", "amplihack-testkit", "--bin", "fake-agent"],
+    ["--package", "amplihack-utils", "--example", "resolver"],
+    ["--package", "amplihack-policy", "--example", "bench"],
+];
+/// What reads streams.
+const READERS: &[[&str; 4]] = &[
+    ["--package", "amp-sdk", "--example", "count"],
+    ["--package", "amplihack-session", "--example", "count_events"],
+    ["--package", "amplihack-agent", "--example", "decode_speed"],
+];
+
+/// Builds for release. Returns where.
+fn build(programs: &[[&str; 4]]) -> Result<PathBuf, Failure> {
+    for what in programs {
         shell::run(shell::cargo().args(["build", "--quiet", "--release"]).args(what))?;
     }
     Ok(shell::target().join("release"))
