@@ -47,13 +47,13 @@ impl Sshd {
             std::fs::create_dir_all("/run/sshd").expect("root may make /run/sshd");
         }
         // Another program may take the port between the question and the server's start.
-        (0..5).find_map(|_| serve(&directory, environment)).map_or_else(
-            || {
-                let log = std::fs::read_to_string(directory.path().join("log")).unwrap_or_default();
-                panic!("sshd does not start: {log}")
-            },
-            |(server, port)| Some(Self { server, port, directory }),
-        )
+        let Some((server, port)) = (0..5).find_map(|_| serve(&directory, environment)) else {
+            panic!(
+                "sshd does not start: {}",
+                std::fs::read_to_string(directory.path().join("log")).unwrap_or_default()
+            )
+        };
+        Some(Self { server, port, directory })
     }
 
     /// The port on 127.0.0.1.
