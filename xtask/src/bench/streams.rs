@@ -97,6 +97,9 @@ printf '{"type":"control_response","response":{"subtype":"success","request_id":
 read -r prompt;; esac
 "#;
 
+/// Amp's part: the prompt is taken.
+const TAKE: &str = "read -r prompt\n";
+
 /// A program that reads a stream, or why there is none.
 struct Consumer {
     name: String,
@@ -138,6 +141,8 @@ fn consumers(place: &Place, bins: &Path, sdks: &Sdks) -> Result<String, Failure>
             if consumer.ours {
                 return Err(why.clone());
             }
+            // A page names no place of this machine.
+            let why = why.replace(&shell::root().display().to_string(), "…").replace('|', " ");
             let _ = writeln!(
                 text,
                 "| {} | not measured: {why} |  |  |  |  |  |  |  | {} |",
@@ -199,7 +204,7 @@ fn all(place: &Place, bins: &Path, sdks: &Sdks) -> Result<Vec<Consumer>, Failure
     let mut files = Vec::new();
     for bytes in [BYTES, SHORT] {
         let (file, _) = place.recording(Flavor::Amp, bytes)?;
-        amp.push(place.cli(&format!("amp-{bytes}"), "", &file)?);
+        amp.push(place.cli(&format!("amp-{bytes}"), TAKE, &file)?);
         files.push(file);
         let (file, _) = place.recording(Flavor::Claude, bytes)?;
         claude.push(place.cli(&format!("claude-{bytes}"), HANDSHAKE, &file)?);
@@ -226,11 +231,11 @@ fn all(place: &Place, bins: &Path, sdks: &Sdks) -> Result<Vec<Consumer>, Failure
         |name: String, flavor, commands, ours, goal| Consumer { name, flavor, commands, ours, goal };
     Ok(vec![
         consumer(
-            "`wc -c`, which reads and does nothing".to_owned(),
+            "`wc -l`, which looks for newlines and does nothing".to_owned(),
             Flavor::Amp,
             Ok(both(&|at| {
                 let mut command = place.command("sh");
-                command.arg("-c").arg(format!("'{}' | wc -c", amp[at].display()));
+                command.arg("-c").arg(format!("'{}' | wc -l", amp[at].display()));
                 command
             })),
             false,
@@ -352,7 +357,7 @@ fn decoded(
 fn many(place: &Place, bins: &Path) -> Result<String, Failure> {
     ui::say(&format!("{MANY} runs at once"));
     let (file, _) = place.recording(Flavor::Amp, SHORT)?;
-    let cli = place.cli("amp-many", "", &file)?;
+    let cli = place.cli("amp-many", TAKE, &file)?;
     let mut command = place.command(bins.join("examples/count"));
     command.arg(cli).arg(MANY);
     let (Weight { cpu, wall, peak_kib }, said) = place.weigh(&command)?;
