@@ -1,5 +1,7 @@
 //! Numbers that only look random, and what recordings are made of.
 
+use std::fmt::Write as _;
+
 use super::transcript::quoted;
 
 const WORDS: &[&str] = &[
@@ -109,7 +111,8 @@ impl Random {
         while code.len() < bytes {
             let (indent, words) = (self.below(5), 2 + self.below(11));
             let end = [";", " {", "}", "", " // \"x\""][self.below(5)];
-            code.push_str(&format!("{number:6}\t{}{}{end}\n", "    ".repeat(indent), self.words(words)));
+            // Writing to a String cannot fail.
+            let _ = writeln!(code, "{number:6}\t{}{}{end}", "    ".repeat(indent), self.words(words));
             number += 1;
         }
         code.truncate(code.floor_char_boundary(bytes));

@@ -31,7 +31,7 @@ pub(crate) fn section(bins: &Path) -> Result<String, Failure> {
     let place = Place::new()?;
     let sdks = sdks::ensure();
     Ok(format!(
-        "{HEADING}\n\nRecordings of 100 MB, made by `xtask` with the mix of a session that writes code; the longest line stays below 64 KiB, since Amp's SDK for\n\
+        "{HEADING}\n\nRecordings of 100 MB, made by `xtask` with the mix of a session that writes code; no line of Amp's reaches 64 KiB, since its SDK for\n\
          Python reads no longer one. The CLI is a program that plays the recording (`cat`); it is in every figure. Seconds of the\n\
          processor are those of the whole process tree that was waited for, as the kernel counts them, in steps of 10 ms; peak memory is the largest\n\
          resident set of one process. {ROUNDS} rounds in turns, medians. \"Start\" is the same program on a recording of 20 kB: interpreter, imports, spawn.\n\n\

@@ -288,7 +288,8 @@ mod tests {
             let first = std::fs::read(&path).unwrap();
             assert_eq!(recording.bytes, first.len());
             assert_eq!(recording.lines, first.iter().filter(|byte| **byte == b'\n').count());
-            assert!(recording.longest < 65_536, "{}", recording.longest);
+            // Copilot tells each result twice in a line.
+            assert!(flavor == Flavor::Copilot || recording.longest < 65_536, "{}", recording.longest);
             write(&path, flavor, 300_000).unwrap();
             assert_eq!(std::fs::read(&path).unwrap(), first);
         }

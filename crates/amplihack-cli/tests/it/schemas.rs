@@ -37,7 +37,7 @@ fn recordings_of_the_real_agents_decode_to_what_the_schema_says() {
     let amp = workspace().join("crates/amplihack-agent/src/amp/session.jsonl");
     for path in recordings.chain([amp]) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if !name.ends_with(".jsonl") {
+        if path.extension().is_none_or(|extension| extension != "jsonl") {
             continue;
         }
         let agent = name.split('-').next().filter(|_| name != "session.jsonl").unwrap_or("amp").to_owned();
