@@ -3,8 +3,13 @@
 mod alone;
 mod calls;
 mod measure;
+mod random;
+mod sdks;
 mod stage;
+mod streams;
 mod table;
+mod transcript;
+mod weigh;
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +30,12 @@ const RUNS: usize = 200;
 
 /// Builds, measures, prints a table and, unless the binaries were given, writes `docs/benchmarks.md`.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    if let [only, part] = args
+        && only == "--only"
+        && part == "streams"
+    {
+        return only_streams();
+    }
     let (mut runs, mut given) = (RUNS, None);
     let mut words = args.iter();
     while let Some(word) = words.next() {
@@ -33,7 +44,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
                 runs = number.parse().map_err(|_| format!("--runs takes a number, not {number:?}"))?;
             }
             ("--bins", Some(directory)) => given = Some(PathBuf::from(directory)),
-            _ => return Err(format!("cannot read {word:?}; try: cargo xtask bench [--runs N] [--bins DIR]")),
+            _ => {
+                return Err(format!(
+                    "cannot read {word:?}; try: cargo xtask bench [--only streams | [--runs N] [--bins DIR]]"
+                ));
+            }
         }
     }
     if runs == 0 {
@@ -41,7 +56,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     let (bins, guard) = match &given {
         Some(bins) => (bins.clone(), bins.join("amplihack-hooks")),
-        None => (build()?, static_build::build("amplihack-hooks", "amplihack-hooks")?),
+        None => (build(COMMANDS)?, static_build::build("amplihack-hooks", "amplihack-hooks")?),
     };
     let stage = Stage::new(&bins, &guard)?;
     let mut rows = Vec::new();
@@ -57,12 +72,30 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let table = table::table(&rows);
     let calls = calls::of_a_launch(&stage)?;
     ui::warn(&format!("{table}\n{alone}\n{calls}"));
-    if given.is_none() {
-        let path = shell::root().join("docs/benchmarks.md");
-        std::fs::write(&path, table::page(&table, &alone, &calls, runs))
-            .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
-        ui::say("wrote docs/benchmarks.md");
+    if given.is_some() {
+        return Ok(());
     }
+    let streams = streams::section(&build(READERS)?)?;
+    write(&format!("{}\n{streams}", table::page(&table, &alone, &calls, runs)))
+}
+
+/// Measures the streams and replaces their section of the page.
+fn only_streams() -> Result<(), Failure> {
+    let streams = streams::section(&build(READERS)?)?;
+    ui::warn(&streams);
+    let path = shell::root().join(PAGE);
+    let page = std::fs::read_to_string(&path)
+        .map_err(|error| format!("failed to read {}: {error}", path.display()))?;
+    let rest = page.split(streams::HEADING).next().unwrap_or_default().trim_end();
+    write(&format!("{rest}\n\n{streams}"))
+}
+
+const PAGE: &str = "docs/benchmarks.md";
+
+fn write(page: &str) -> Result<(), Failure> {
+    let path = shell::root().join(PAGE);
+    std::fs::write(&path, page).map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+    ui::say(&format!("wrote {PAGE}"));
     Ok(())
 }
 
@@ -146,13 +179,23 @@ fn resolver(bins: &Path, runs: usize) -> Result<Vec<(String, &'static str, Pairs
     Ok(rows)
 }
 
-fn build() -> Result<PathBuf, Failure> {
-    for what in [
-        ["--package", "amplihack-cli", "--bin", "amplihack"],
-        ["--package", "amplihack-testkit", "--bin", "fake-agent"],
-        ["--package", "amplihack-utils", "--example", "resolver"],
-        ["--package", "amplihack-policy", "--example", "bench"],
-    ] {
+/// What is measured with processes and in one process.
+const COMMANDS: &[[&str; 4]] = &[
+    ["--package", "amplihack-cli", "--bin", "amplihack"],
+    ["--package", "amplihack-testkit", "--bin", "fake-agent"],
+    ["--package", "amplihack-utils", "--example", "resolver"],
+    ["--package", "amplihack-policy", "--example", "bench"],
+];
+/// What reads streams.
+const READERS: &[[&str; 4]] = &[
+    ["--package", "amp-sdk", "--example", "count"],
+    ["--package", "amplihack-session", "--example", "count_events"],
+    ["--package", "amplihack-agent", "--example", "decode_speed"],
+];
+
+/// Builds for release. Returns where.
+fn build(programs: &[[&str; 4]]) -> Result<PathBuf, Failure> {
+    for what in programs {
         shell::run(shell::cargo().args(["build", "--quiet", "--release"]).args(what))?;
     }
     Ok(shell::target().join("release"))

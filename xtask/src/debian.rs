@@ -10,6 +10,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("ip", "iproute2"),
     ("nsenter", "util-linux"),
     ("ssh", "openssh-client"),
+    ("sshd", "openssh-server"),
     ("strace", "strace"),
     ("tmux", "tmux"),
     ("unshare", "util-linux"),

@@ -12,7 +12,7 @@ struct Page {
 
 /// What makes a page.
 enum Source {
-    /// The output of the example `reference` with this argument: a table of the code.
+    /// The output of the example `reference` with this argument: a table or a schema of the code.
     Table(&'static str),
     /// The help of the binary and of all its commands.
     Help,
@@ -26,6 +26,9 @@ const PAGES: &[Page] = &[
     Page { path: "docs/reference/environment.md", source: Source::Table("environment") },
     Page { path: "docs/reference/exit-codes.md", source: Source::Table("exit-codes") },
     Page { path: "docs/reference/flag-matrix.md", source: Source::Table("flag-matrix") },
+    Page { path: "docs/reference/schemas/event.json", source: Source::Table("schema-event") },
+    Page { path: "docs/reference/schemas/report.json", source: Source::Table("schema-report") },
+    Page { path: "docs/reference/schemas/run.json", source: Source::Table("schema-run") },
 ];
 
 /// Documents the workspace without a warning, then writes the generated pages or, with `--check`, compares them.

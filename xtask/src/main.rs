@@ -19,7 +19,8 @@ usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need,
        cargo xtask build                          the static release binaries, into dist/
        cargo xtask docs [--check]                 API documentation and generated pages; --check: fail if a page is out of date
        cargo xtask examples                       run every example of the Amp SDK against its fake CLI
-       cargo xtask bench [--runs N] [--bins DIR]  timings, into docs/benchmarks.md; --bins: use these binaries, write nothing";
+       cargo xtask bench [--runs N] [--bins DIR]  timings, into docs/benchmarks.md; --bins: use these binaries, write nothing
+       cargo xtask bench --only streams           the same page's section about streams and other SDKs only";
 
 /// A chore that could not be done, in words for a person. An empty text: it has been said already.
 type Failure = String;

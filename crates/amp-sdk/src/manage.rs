@@ -8,7 +8,7 @@ use std::time::Duration;
 use amplihack_session::{Deadlines, Outcome, Output, RunError, RunSpec, Why, run_blocking, run_to_end};
 
 use crate::capability::Feature;
-use crate::error::{CliEnd, Error, Result, says_auth};
+use crate::error::{CliEnd, Error, Result};
 use crate::launch::Launch;
 use crate::options::Options;
 
@@ -64,20 +64,6 @@ impl Answer {
     /// The output without blanks at its ends.
     pub(crate) fn text(&self) -> String {
         self.stdout.trim().to_owned()
-    }
-
-    /// The failure of a command that ended with another code than 0.
-    pub(crate) fn failure(self) -> Error {
-        let end = Box::new(self.end);
-        let said = end.stderr.text.to_lowercase();
-        if end.exit_code == Some(127) && ["not found", "no such file"].iter().any(|text| said.contains(text))
-        {
-            return Error::CliNotFound { looked: end.stderr.text.trim().to_owned() };
-        }
-        if says_auth(&end.stderr.text) {
-            return Error::Auth { message: end.stderr.text.trim().to_owned(), end };
-        }
-        Error::CommandFailed { command: self.command, end }
     }
 
     /// An answer that cannot be read, with its beginning.
@@ -222,7 +208,7 @@ impl<T: Send + 'static> Call<T> {
         if code == 0 || self.codes.contains(&code) {
             (self.read)(&answer)
         } else {
-            Err(launch.scrub(answer.failure()))
+            Err(launch.scrub(Error::from_command(answer.command, answer.end)))
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use amplihack_agent::jsonc;
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::read_regular;
-use jsonc_parser::{ParseOptions, parse_to_serde_value};
+use jsonc_parser::parse_to_serde_value;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -12,20 +13,6 @@ use crate::options::Options;
 
 /// The largest settings file that is read.
 pub(crate) const LIMIT: u64 = 16 * 1024 * 1024;
-
-/// What the CLI's own settings files may have beyond JSON.
-pub(crate) const JSONC: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
 
 /// What the options put over the user's settings; empty if nothing.
 pub(crate) fn overlay(options: &Options) -> Map<String, Value> {
@@ -91,7 +78,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>> {
         String::from_utf8(bytes).map_err(|_| refused(path, format!("{} is no UTF-8", path.display())))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     // The parser's own words could quote a secret; its place in the file is enough.
-    match parse_to_serde_value::<Value>(text, &JSONC) {
+    match parse_to_serde_value::<Value>(text, &jsonc::OPTIONS) {
         Ok(Value::Object(map)) => Ok(Some(map)),
         Ok(Value::Null) if text.trim().is_empty() => Ok(Some(Map::new())),
         Ok(_) => Err(refused(path, format!("{} holds no object", path.display()))),

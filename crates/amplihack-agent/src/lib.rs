@@ -16,6 +16,7 @@ pub mod event;
 pub mod framer;
 pub mod grammar;
 pub mod installed;
+pub mod jsonc;
 pub mod ledger;
 pub mod lookup;
 pub mod matrix;

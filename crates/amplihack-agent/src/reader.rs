@@ -15,11 +15,17 @@ pub struct Reader {
     numbers: Numbers,
 }
 
+/// What earlier runs of an agent's session used, by the agent's name of the session.
+pub type Earlier = Box<dyn FnOnce(&str) -> Totals + Send>;
+
 /// All but the framer, which lends out the line while they work on it.
 struct Numbers {
     decoder: Box<dyn Decode>,
     raw: bool,
     ledger: Ledger,
+    /// Asked once, at the first total.
+    earlier: Option<Earlier>,
+    before: Option<Totals>,
     seq: u64,
     events: Vec<AgentEvent>,
 }
@@ -27,8 +33,28 @@ struct Numbers {
 impl Reader {
     /// A reader with `decoder`; with `raw`, each line's own bytes go with its first event.
     pub fn new(decoder: Box<dyn Decode>, raw: bool) -> Self {
-        let numbers = Numbers { decoder, raw, ledger: Ledger::default(), seq: 0, events: Vec::new() };
+        let numbers = Numbers {
+            decoder,
+            raw,
+            ledger: Ledger::default(),
+            earlier: None,
+            before: None,
+            seq: 0,
+            events: Vec::new(),
+        };
         Self { framer: Framer::default(), numbers }
+    }
+
+    /// The same for an agent that states its session's totals: what earlier runs used is taken off each of them.
+    #[must_use]
+    pub fn with_earlier(mut self, earlier: Earlier) -> Self {
+        self.numbers.earlier = Some(earlier);
+        self
+    }
+
+    /// What was taken off the totals, if one came and the session was known.
+    pub fn before(&self) -> Option<Totals> {
+        self.numbers.before
     }
 
     /// Reads `bytes` that came at the time `now`, and adds what they complete to `out`.
@@ -55,8 +81,8 @@ impl Reader {
     }
 
     /// Numbers what a run used and told elsewhere.
-    pub fn used(&mut self, usage: Usage, now: Timestamp, out: &mut Vec<Envelope>) {
-        self.numbers.ledger.observe(&usage);
+    pub fn used(&mut self, mut usage: Usage, now: Timestamp, out: &mut Vec<Envelope>) {
+        self.numbers.count(&mut usage);
         self.numbers.put(AgentEvent::Usage(usage), None, now, out);
     }
 
@@ -80,13 +106,26 @@ impl Numbers {
                 events.push(AgentEvent::Warning(Warning::new("too_long", text)));
             }
         }
-        for event in events.drain(..) {
-            if let AgentEvent::Usage(usage) = &event {
-                self.ledger.observe(usage);
+        for mut event in events.drain(..) {
+            if let AgentEvent::Usage(usage) = &mut event {
+                self.count(usage);
             }
             self.put(event, raw.take(), now, out);
         }
         self.events = events;
+    }
+
+    /// Takes a report in, a total without what earlier runs used.
+    fn count(&mut self, usage: &mut Usage) {
+        if usage.total {
+            if let Some(session) = self.decoder.session()
+                && let Some(earlier) = self.earlier.take()
+            {
+                self.before = Some(earlier(session));
+            }
+            usage.amounts = usage.amounts.less(&self.before.unwrap_or_default());
+        }
+        self.ledger.observe(usage);
     }
 
     fn put(&mut self, event: AgentEvent, raw: Option<Bytes>, at: Timestamp, out: &mut Vec<Envelope>) {
@@ -100,8 +139,8 @@ mod tests {
     use amplihack_utils::agent_binary::AgentBinary;
     use jiff::Timestamp;
 
-    use super::{AgentEvent, Exit, Reader};
-    use crate::decode::PlainText;
+    use super::{AgentEvent, Exit, Reader, Totals};
+    use crate::decode::{PlainText, decoder};
 
     #[test]
     fn events_are_numbered_without_gaps_and_lines_go_with_their_first_event() {
@@ -114,5 +153,29 @@ mod tests {
         let seen: Vec<_> = out.iter().map(|event| (event.seq, event.raw.as_deref())).collect();
         assert_eq!(seen, [(0, Some(&b"a"[..])), (1, None), (2, Some(b"b")), (3, None)]);
         assert!(matches!(&out.last().unwrap().event, AgentEvent::End(end) if end.is_success()));
+    }
+
+    #[test]
+    fn what_earlier_runs_used_is_taken_off_each_total_of_the_session() {
+        let lines = b"{\"type\":\"thread.started\",\"thread_id\":\"s\"}\n\
+            {\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":50,\"output_tokens\":9}}\n\
+            {\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":70,\"output_tokens\":12}}\n";
+        let before = Totals { input_tokens: 40, output_tokens: 10, ..Totals::default() };
+        let earlier = move |session: &str| {
+            assert_eq!(session, "s");
+            before
+        };
+        let mut reader = Reader::new(decoder(AgentBinary::Codex), false).with_earlier(Box::new(earlier));
+        let mut out = Vec::new();
+        reader.push(lines, Timestamp::UNIX_EPOCH, &mut out);
+        let told: Vec<(u64, u64)> = out
+            .iter()
+            .filter_map(|event| match &event.event {
+                AgentEvent::Usage(usage) => Some((usage.amounts.input_tokens, usage.amounts.output_tokens)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(told, [(10, 0), (30, 2)]);
+        assert_eq!((reader.usage().input_tokens, reader.before()), (30, Some(before)));
     }
 }

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use amplihack_agent::decode::{PlainText, decoder, usage_file};
+use amplihack_agent::decode::{PlainText, decoder, states_session_totals, usage_file};
 use amplihack_agent::event::{Totals, Usage};
+use amplihack_agent::reader::Earlier;
 use amplihack_agent::{AgentBinary, End, Envelope};
 use amplihack_hooks::injection::Written;
-use amplihack_session::journal::RunRecord;
+use amplihack_session::journal::{RunRecord, used_before};
 use amplihack_session::{EventRun, Finished, Journal, Reading, RunError};
 use amplihack_utils::fs::read_regular;
 use amplihack_utils::launcher_context::SessionId;
@@ -63,6 +64,10 @@ pub async fn start_events(
     let record = RunRecord::of_this_process(agent, &plan.cwd);
     let home = plan.env.amplihack_home();
     let Prepared { session, guard, spec, mut notices } = prepare(plan, hosting, streams)?;
+    let earlier = home.clone().filter(|_| streamed && states_session_totals(agent)).map(|home| {
+        let own = session.id.clone();
+        Box::new(move |name: &str| used_before(&home, agent, name, &own)) as Earlier
+    });
     let journal = home
         .map(|home| Journal::create(&home, &session.id, record))
         .transpose()
@@ -79,7 +84,7 @@ pub async fn start_events(
         }
         usage.and_then(|file| used(agent, &file))
     });
-    let reading = Reading { decoder, journal, raw: wanted.raw, judge };
+    let reading = Reading { decoder, journal, raw: wanted.raw, earlier, judge };
     let run = EventRun::start(spec, reading).await?;
     Ok((LaunchedEvents { run, guard, session }, notices))
 }

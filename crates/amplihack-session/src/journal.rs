@@ -6,6 +6,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "schema")]
+use amplihack_agent::event::schema;
 use amplihack_agent::event::{AgentEvent, End, Envelope, Totals};
 use amplihack_agent::ledger::Ledger;
 use amplihack_utils::agent_binary::AgentBinary;
@@ -21,9 +23,11 @@ const MAX_RECORD: u64 = 16 * 1024 * 1024;
 
 /// What `run.json` says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RunRecord {
     /// The agent.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::agent"))]
     pub agent: AgentBinary,
     /// Where it worked; what is not UTF-8 in it is replaced.
     pub cwd: String,
@@ -32,6 +36,7 @@ pub struct RunRecord {
     /// When that process started, in clock ticks since boot.
     pub start_time: u64,
     /// When the run started.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::time"))]
     pub started_at: Timestamp,
     /// The agent's own name of its session, to resume it by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,6 +46,7 @@ pub struct RunRecord {
     pub model: Option<String>,
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::time"))]
     pub ended_at: Option<Timestamp>,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,6 +54,9 @@ pub struct RunRecord {
     /// What it used.
     #[serde(default)]
     pub usage: Totals,
+    /// What earlier runs of the agent's session had used, where the agent's own total held that too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_before: Option<Totals>,
 }
 
 impl RunRecord {
@@ -65,6 +74,7 @@ impl RunRecord {
             ended_at: None,
             end: None,
             usage: Totals::default(),
+            used_before: None,
         }
     }
 
@@ -117,8 +127,13 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes how the run ended, so that it survives the machine.
-    pub(crate) fn end(&mut self, end: &End, usage: Totals) -> Result<(), LogError> {
+    /// Writes how the run ended and what it used, `before` it other runs of its session, so that it survives the machine.
+    pub(crate) fn end(&mut self, end: &End, usage: Totals, before: Option<Totals>) -> Result<(), LogError> {
+        // Copilot names its session at its end only.
+        if self.record.agent_session.is_none() {
+            self.record.agent_session.clone_from(&end.summary().session);
+        }
+        self.record.used_before = before;
         self.record.end = Some(end.clone());
         self.record.ended_at = Some(Timestamp::now());
         self.record.usage = usage;
@@ -173,6 +188,7 @@ fn complete(record: &mut RunRecord, events: &Path) -> Result<(), LogError> {
         match envelope.event {
             AgentEvent::Usage(usage) => ledger.observe(&usage),
             AgentEvent::End(end) => {
+                record.agent_session = record.agent_session.take().or_else(|| end.summary().session.clone());
                 record.end = Some(end);
                 record.ended_at = Some(envelope.at);
             }
@@ -181,6 +197,24 @@ fn complete(record: &mut RunRecord, events: &Path) -> Result<(), LogError> {
     }
     record.usage = ledger.totals();
     Ok(())
+}
+
+/// What the runs of `agent`'s session `session` below `home` used, but for the run `own`.
+///
+/// A run whose agent had counted what came before it says so, so that runs without a journal are in it, and those that were pruned.
+pub fn used_before(home: &Path, agent: AgentBinary, session: &str, own: &SessionId) -> Totals {
+    let (runs, errors) = recorded(home);
+    for error in errors {
+        tracing::debug!(%error, "a run's record is left out of what its session used");
+    }
+    let mut used = Totals::default();
+    for Recorded { id, record, .. } in runs {
+        if id != *own && record.agent == agent && record.agent_session.as_deref() == Some(session) {
+            used = record.used_before.unwrap_or(used);
+            used.add(&record.usage);
+        }
+    }
+    used
 }
 
 /// Every run below `home` that has a journal, oldest first, and what could not be read.

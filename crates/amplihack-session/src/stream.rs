@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use amplihack_agent::decode::Decode;
 use amplihack_agent::event::{End, Envelope, FailKind, Totals, Usage};
-use amplihack_agent::reader::Reader;
+use amplihack_agent::reader::{Earlier, Reader};
 use amplihack_utils::log::LogError;
 use jiff::Timestamp;
 
@@ -28,6 +28,8 @@ pub struct Reading {
     pub journal: Option<Journal>,
     /// Whether each line's own bytes go with its first event.
     pub raw: bool,
+    /// What earlier runs of the agent's session used, for an agent that states its session's totals. Default: nothing.
+    pub earlier: Option<Earlier>,
     /// Comes before the end is told. Default: changes nothing.
     pub judge: Judge,
 }
@@ -35,7 +37,7 @@ pub struct Reading {
 impl Reading {
     /// Reading with `decoder`, without a journal and without the lines themselves.
     pub fn new(decoder: Box<dyn Decode>) -> Self {
-        Self { decoder, journal: None, raw: false, judge: Box::new(|_| None) }
+        Self { decoder, journal: None, raw: false, earlier: None, judge: Box::new(|_| None) }
     }
 }
 
@@ -148,8 +150,12 @@ impl Events {
     fn new(reading: Reading) -> Self {
         // The journal keeps every line, whoever asked for it.
         let raw = reading.raw || reading.journal.is_some();
+        let mut reader = Reader::new(reading.decoder, raw);
+        if let Some(earlier) = reading.earlier {
+            reader = reader.with_earlier(earlier);
+        }
         Self {
-            reader: Reader::new(reading.decoder, raw),
+            reader,
             journal: reading.journal,
             raw: reading.raw,
             judge: Some(reading.judge),
@@ -182,7 +188,7 @@ impl Events {
         if let Some(journal) = &mut self.journal {
             journal.append(&self.fresh)?;
             if let Some(end) = &self.end {
-                journal.end(end, self.reader.usage())?;
+                journal.end(end, self.reader.usage(), self.reader.before())?;
             }
         }
         for mut event in self.fresh.drain(..) {

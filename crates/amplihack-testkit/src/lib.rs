@@ -20,6 +20,7 @@ pub mod record;
 pub mod run;
 pub mod sandbox;
 pub mod script;
+pub mod sshd;
 pub mod tmux;
 
 pub use bytes::Bytes;
@@ -29,6 +30,7 @@ pub use record::{Record, StdinKind};
 pub use run::{Run, Running};
 pub use sandbox::Sandbox;
 pub use script::{Child, Kind, Script};
+pub use sshd::Sshd;
 pub use tmux::Tmux;
 
 use std::io::Write;

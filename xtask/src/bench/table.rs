@@ -18,6 +18,12 @@ fn spread<T: Copy + PartialOrd, const N: usize>(values: &[T], hundredths: [usize
     Some(hundredths.map(|hundredths| sorted[(last * hundredths.min(100)).div_ceil(100)]))
 }
 
+/// The middle one of some figures; 0 of none.
+pub(crate) fn middle(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
+    spread(&values, [50]).map_or(0.0, |[middle]| middle)
+}
+
 /// One line an entry: its name, its goal, its times.
 pub(crate) fn table(rows: &[(String, &str, Pairs)]) -> String {
     let mut text = String::from(

@@ -40,13 +40,10 @@ fn unknown_word(text: &str) -> Option<&str> {
 impl Error {
     /// What an end of the CLI without a result means.
     pub(crate) fn from_end(end: CliEnd) -> Self {
-        let end = Box::new(end);
-        if end.exit_code == Some(127) && says_missing(&end.stderr.text) {
-            return Self::CliNotFound { looked: end.said() };
-        }
-        if says_auth(&end.stderr.text) {
-            return Self::Auth { message: end.said(), end };
-        }
+        let end = match Self::of_any_call(end) {
+            Ok(error) => return error,
+            Err(end) => end,
+        };
         if let Some(feature) = unknown_word(&end.stderr.text) {
             return Self::unsupported(feature, None, Some("update the CLI, or leave the option out"));
         }
@@ -54,6 +51,20 @@ impl Error {
             Some(0) => Self::NoResult { end },
             _ => Self::TransportExit { end },
         }
+    }
+
+    /// What the end of a management command with another code than 0 means.
+    pub(crate) fn from_command(command: String, end: CliEnd) -> Self {
+        Self::of_any_call(end).unwrap_or_else(|end| Self::CommandFailed { command, end })
+    }
+
+    /// What may be wrong with every call of the CLI: it is not there, or has no credentials.
+    fn of_any_call(end: CliEnd) -> Result<Self, Box<CliEnd>> {
+        if end.exit_code == Some(127) && says_missing(&end.stderr.text) {
+            return Ok(Self::CliNotFound { looked: end.said() });
+        }
+        let end = Box::new(end);
+        if says_auth(&end.stderr.text) { Ok(Self::Auth { message: end.said(), end }) } else { Err(end) }
     }
 
     /// Makes one of ours of a foreign failure: ours come back as they are, errors of the system and of runs are sorted in,

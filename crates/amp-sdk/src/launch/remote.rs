@@ -39,6 +39,13 @@ pub(super) fn words(ssh: &Ssh, cwd: Option<&Path>, args: &[OsString]) -> Result<
     Ok(words)
 }
 
+/// Ends the command when the connection is gone. A server without a terminal to hang up tells it nothing, and an agent that is silent would go on.
+///
+/// The server's process for this connection is the parent. Where it may not be asked for, nothing is watched. The group is the command's
+/// own: the server made a session for it.
+const GUARD: &str = "if kill -0 \"$PPID\" 2>/dev/null; then (while kill -0 \"$$\" && kill -0 \"$PPID\"; do sleep 1 || exit; done; \
+kill -0 \"$$\" && { trap '' TERM; kill -s TERM 0; for amp_i in 1 2 3 4 5; do sleep 1; kill -0 \"$$\" || exit; done; kill -s KILL 0; }) </dev/null >/dev/null 2>&1 & fi; ";
+
 /// The remote command, for any login shell: `sh` reads variables from its input up to an empty line, one byte at a time as a pipe's readers must,
 /// and becomes `amp`, which reads the rest.
 fn command(cwd: Option<&Path>, args: &[OsString]) -> Result<String> {
@@ -48,6 +55,7 @@ fn command(cwd: Option<&Path>, args: &[OsString]) -> Result<String> {
     if let Some(cwd) = cwd {
         script.extend(["cd -- ", &quoted(cwd.as_os_str().as_bytes(), "cwd")?, " || exit 126; "]);
     }
+    script.push_str(GUARD);
     script.push_str("exec amp");
     for arg in args {
         script.push(' ');

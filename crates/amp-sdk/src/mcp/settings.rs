@@ -4,15 +4,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use amplihack_agent::jsonc;
 use amplihack_utils::fs::{Durability, create_private_dir, read_regular, write_atomic};
 use amplihack_utils::lock::FileLock;
-use jsonc_parser::cst::{CstInputValue, CstNode, CstRootNode};
+use jsonc_parser::cst::{CstNode, CstRootNode};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::launch::Launch;
 use crate::options::Options;
-use crate::settings::{JSONC, LIMIT, places};
+use crate::settings::{LIMIT, places};
 
 /// The key of the servers.
 const SERVERS: &str = "amp.mcpServers";
@@ -74,7 +75,7 @@ pub(super) fn add(path: &Path, name: &str, server: &Value) -> Result<()> {
 
 /// The text of a settings file with one more server.
 fn with_server(text: &str, name: &str, server: &Value) -> std::result::Result<String, String> {
-    let root = CstRootNode::parse(text, &JSONC)
+    let root = CstRootNode::parse(text, &jsonc::OPTIONS)
         .map_err(|error| format!("line {} is not JSON; correct it", error.line_display()))?;
     if root.value().is_some_and(|value: CstNode| value.as_object().is_none()) {
         return Err("it is no JSON object; correct it".to_owned());
@@ -85,25 +86,12 @@ fn with_server(text: &str, name: &str, server: &Value) -> std::result::Result<St
     if servers.properties().iter().any(|prop| prop.decoded_name().as_deref() == Some(name)) {
         return Err(format!("{SERVERS} has a server {name:?} already; remove it first"));
     }
-    servers.append(name, input(server));
+    servers.append(name, jsonc::input(server));
     let mut text = root.to_string();
     if !text.ends_with('\n') {
         text.push('\n');
     }
     Ok(text)
-}
-
-fn input(value: &Value) -> CstInputValue {
-    match value {
-        Value::Null => CstInputValue::Null,
-        Value::Bool(value) => CstInputValue::Bool(*value),
-        Value::Number(number) => CstInputValue::Number(number.to_string()),
-        Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
-        Value::Object(pairs) => {
-            CstInputValue::Object(pairs.iter().map(|(name, value)| (name.clone(), input(value))).collect())
-        }
-    }
 }
 
 #[cfg(test)]

@@ -53,8 +53,7 @@ fn evaluation(answer: &Answer) -> Result<Evaluation> {
         Ok(Value::Object(map)) => map,
         // It says nothing on stdout when it could not answer, and exits with the code of an answer.
         _ if answer.stdout.trim().is_empty() => {
-            let (end, command) = (answer.end.clone(), answer.command.clone());
-            return Err(Answer { stdout: String::new(), end, command }.failure());
+            return Err(Error::from_command(answer.command.clone(), answer.end.clone()));
         }
         Ok(_) => return Err(answer.unreadable("the answer is no object")),
         Err(error) => return Err(answer.unreadable(error.to_string())),

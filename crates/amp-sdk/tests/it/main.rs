@@ -8,10 +8,12 @@
 mod argv;
 mod errors;
 mod fake;
+mod killed;
 mod manage;
 mod parse;
 mod permissions;
 mod runs;
 mod settings;
+mod sshd;
 mod surfaces;
 mod testing;

@@ -59,6 +59,10 @@ impl crate::Decode for CopilotStream {
         self.end.is_some()
     }
 
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
     fn finish(&mut self, exit: Option<Exit>) -> End {
         lines::end(self.said(), exit, self.text.as_ref(), self.session.as_ref())
     }

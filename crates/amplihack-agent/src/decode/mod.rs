@@ -30,6 +30,11 @@ pub trait Decode: Send {
         false
     }
 
+    /// The agent's own name of the session, once it was told.
+    fn session(&self) -> Option<&str> {
+        None
+    }
+
     /// What the run came to, in the agent's own record, if it made one. It is given once.
     fn said(&mut self) -> Option<End>;
 
@@ -48,6 +53,11 @@ pub fn decoder(agent: AgentBinary) -> Box<dyn Decode> {
         AgentBinary::Amp => Box::new(AmpStream::new()),
         other => Box::new(PlainText::new(other)),
     }
+}
+
+/// Whether the totals that `agent` states are those of its session, with what earlier runs of it used.
+pub const fn states_session_totals(agent: AgentBinary) -> bool {
+    matches!(agent, AgentBinary::Codex | AgentBinary::Copilot)
 }
 
 /// The total in the file that `agent` writes where [`Capability::UsageFile`](crate::Capability::UsageFile) asks for one:

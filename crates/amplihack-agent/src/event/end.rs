@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Success is proved: an agent's record of success *and* its exit with code 0. Everything else has a name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "end", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum End {
@@ -58,6 +59,7 @@ pub enum End {
 
 /// What is known of a run at its end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// The last thing that the agent said: its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,11 +75,13 @@ pub struct Summary {
     pub duration_ms: Option<u64>,
     /// How the process ended. Missing in a recorded stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "super::schema::exit"))]
     pub exit: Option<Exit>,
 }
 
 /// How a run failed. New kinds may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FailKind {

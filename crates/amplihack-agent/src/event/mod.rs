@@ -5,6 +5,8 @@
 
 mod end;
 mod json;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod sound;
 mod usage;
 
@@ -20,6 +22,7 @@ pub use usage::{Totals, Usage};
 
 /// One thing that an agent did. `type` in JSON, in snake case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AgentEvent {
@@ -49,13 +52,16 @@ pub enum AgentEvent {
 
 /// An event with its place in the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Envelope {
     /// Its number in the run, from 0, without gaps.
     pub seq: u64,
     /// When it was read.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::time"))]
     pub at: Timestamp,
     /// The line that it came from, without its newline. On the first event of a line only, and only if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "json::line")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::line"))]
     pub raw: Option<Bytes>,
     /// The event.
     #[serde(flatten)]
@@ -64,8 +70,10 @@ pub struct Envelope {
 
 /// The beginning of an agent's session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Started {
     /// The agent.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::agent"))]
     pub agent: AgentBinary,
     /// The agent's own name of the session, to resume it by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,6 +112,7 @@ impl Started {
 
 /// An MCP server as an agent sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpServer {
     /// Its name.
     pub name: String,
@@ -113,6 +122,7 @@ pub struct McpServer {
 
 /// Text of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Text {
     /// The text, or the next part of it.
     pub text: String,
@@ -129,6 +139,7 @@ pub struct Text {
 
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCall {
     /// The agent's name of the call.
     pub id: String,
@@ -143,6 +154,7 @@ pub struct ToolCall {
 
 /// What a tool gave back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResult {
     /// The call that it answers.
     pub id: String,
@@ -161,6 +173,7 @@ pub struct ToolResult {
 
 /// A question whether a tool may run, or its answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Permission {
     /// The agent's name of the question or of the tool call.
     pub id: String,
@@ -177,6 +190,7 @@ pub struct Permission {
 
 /// Something to know that ends nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warning {
     /// What kind: `retry`, `error`, `too_long`, `not_json`, `stderr`, or the agent's own word.
     pub kind: String,
@@ -193,6 +207,7 @@ impl Warning {
 
 /// A line that the model has no place for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Raw {
     /// The agent's word for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

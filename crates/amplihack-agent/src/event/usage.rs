@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What one message, or the whole run, used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// The message; none for the agent's own total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,9 +31,10 @@ pub struct Usage {
 /// | `cost_usd` | `total_cost_usd` | - | - |
 /// | `premium_requests` | - | - | `premiumRequests` |
 ///
-/// Codex and Copilot state the totals of the *session*: after a resume they hold what earlier runs used too. Claude Code states
-/// what its process used.
+/// Codex and Copilot state the totals of the *session*: after a resume they hold what earlier runs used too, see
+/// [`states_session_totals`](crate::decode::states_session_totals). Claude Code states what its process used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Totals {
     /// Tokens read by the model that were not in its cache.
     #[serde(default)]
@@ -69,6 +71,20 @@ impl Totals {
     /// Whether any tokens are counted.
     pub const fn has_tokens(&self) -> bool {
         (self.input_tokens | self.output_tokens | self.cache_read_tokens | self.cache_write_tokens) != 0
+    }
+
+    /// What is left of a total after `earlier`, a part of it. Nothing is less than 0.
+    #[must_use]
+    pub fn less(&self, earlier: &Self) -> Self {
+        let some = |whole: Option<f64>, part: Option<f64>| Some((whole? - part.unwrap_or_default()).max(0.0));
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
+            cache_read_tokens: self.cache_read_tokens.saturating_sub(earlier.cache_read_tokens),
+            cache_write_tokens: self.cache_write_tokens.saturating_sub(earlier.cache_write_tokens),
+            cost_usd: some(self.cost_usd, earlier.cost_usd),
+            premium_requests: some(self.premium_requests, earlier.premium_requests),
+        }
     }
 
     /// Adds `other`. Counts stop at the largest number, and do not wrap.

@@ -5,6 +5,7 @@ mod configuration;
 mod environment;
 mod exit_codes;
 mod flag_matrix;
+mod schemas;
 mod table;
 
 use std::io::{self, Write};
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
         Some("environment") => environment::page(),
         Some("exit-codes") => exit_codes::page(),
         Some("flag-matrix") => flag_matrix::page(),
+        Some(name) if let Some(schema) = name.strip_prefix("schema-").and_then(schemas::schema) => schema,
         _ => return ExitCode::from(2),
     };
     match io::stdout().write_all(page.as_bytes()) {

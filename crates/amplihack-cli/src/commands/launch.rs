@@ -28,6 +28,12 @@ pub(crate) fn run(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env) -
     super::config::show_warnings(&config);
     let agent =
         agent.unwrap_or_else(|| resolve_in(&cwd, env, &System::new(env), jiff::Timestamp::now()).agent);
+    if args.idle_timeout.is_some() && args.output == OutputFormat::Text {
+        return Err(Failure::usage(
+            "--idle-timeout hears nothing of a run whose output passes through",
+            "add --output json or stream-json, or use --timeout",
+        ));
+    }
     // Events come of a run that ends by itself.
     args.print |= args.output != OutputFormat::Text;
     let gathered = gather(agent, &args, Terminals::of_this_process())?;

@@ -42,6 +42,7 @@ mod real_terminal;
 mod real_walls;
 mod routing;
 mod scene;
+mod schemas;
 mod sessions;
 mod world;
 mod xpia_defend;

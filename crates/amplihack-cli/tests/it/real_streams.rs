@@ -142,6 +142,45 @@ fn copilot_streams_what_it_does() {
     streams(AgentBinary::Copilot);
 }
 
+/// A run and the same session resumed, as amplihack keeps them: together they used what the model says, and each its part.
+fn resumed(agent: AgentBinary) {
+    World::with(agent, Script::new([Reply::Text(DONE.to_owned())]), |world| {
+        let flags = ["--permissions", "full", "--no-hooks", "--output", "json"];
+        let first = world.run(&[&[agent.name(), "--prompt", "go"], &flags[..]].concat());
+        first.assert_code(0);
+        let used = world.server.usage("run");
+        world.server.script("run", Script::new([Reply::Text(DONE.to_owned())]));
+        let second =
+            world.run(&[&["sessions", "resume", "latest", "--prompt", "go on"], &flags[..]].concat());
+        second.assert_code(0);
+        let all = world.server.usage("run");
+        let counts = |usage: &serde_json::Value| {
+            ["input_tokens", "cache_read_tokens", "output_tokens"].map(|name| usage[name].as_u64().unwrap())
+        };
+        assert!(all.input > used.input, "{agent}: the resumed run used nothing");
+        assert_eq!(counts(&first.json()["usage"]), [used.input, used.cached, used.output], "{agent}, first");
+        let rest = [all.input - used.input, all.cached - used.cached, all.output - used.output];
+        assert_eq!(counts(&second.json()["usage"]), rest, "{agent}, resumed");
+        let cost = world.run(&["sessions", "cost", "--json"]).json();
+        assert_eq!(counts(&cost["together"]), [all.input, all.cached, all.output], "{agent}, together");
+    });
+}
+
+#[test]
+fn claude_resumed_is_counted_once() {
+    resumed(AgentBinary::Claude);
+}
+
+#[test]
+fn codex_resumed_is_counted_once() {
+    resumed(AgentBinary::Codex);
+}
+
+#[test]
+fn copilot_resumed_is_counted_once() {
+    resumed(AgentBinary::Copilot);
+}
+
 /// The kind of failure for each answer of the model.
 fn says_why(agent: AgentBinary, answers: &[(u16, FailKind)]) {
     World::with(agent, Script::default(), |world| {
@@ -169,10 +208,20 @@ fn codex_says_why_it_failed() {
     says_why(AgentBinary::Codex, &answers);
 }
 
-/// Copilot tries for 20 s after a 429 or a 500.
 #[test]
 fn copilot_says_why_it_failed() {
     says_why(AgentBinary::Copilot, &[(401, FailKind::Auth), (400, FailKind::Agent)]);
+}
+
+/// Copilot tries for 20 s after these.
+#[test]
+fn copilot_says_that_it_was_limited() {
+    says_why(AgentBinary::Copilot, &[(429, FailKind::RateLimit)]);
+}
+
+#[test]
+fn copilot_says_that_the_model_failed() {
+    says_why(AgentBinary::Copilot, &[(500, FailKind::Agent)]);
 }
 
 /// The end of a run that is interrupted in the middle of a tool call.

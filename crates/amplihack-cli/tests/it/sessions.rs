@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use amplihack_testkit::{Sandbox, Script, long, procs};
+use amplihack_testkit::{Sandbox, Script, long, procs, workspace};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -86,6 +86,19 @@ fn silence_and_length_end_a_run_with_5() {
     procs::assert_none(&sandbox.marker("HOME"));
 }
 
+/// It once counted from the start of a run that it could not hear, and ended it in the middle of its work.
+#[test]
+fn silence_of_a_run_that_is_not_read_is_refused() {
+    let sandbox = scripted(&Script::new().print("hi\n"));
+    let args = ["amplifier", "--prompt", "hi", "--idle-timeout", "1s"];
+    let output = prepare(&sandbox, &args).output();
+    output
+        .assert_code(2)
+        .assert_stdout("")
+        .assert_stderr_has("--idle-timeout")
+        .assert_stderr_has("--output json");
+}
+
 #[test]
 fn an_agents_own_command_has_no_events() {
     let sandbox = fakes();
@@ -137,6 +150,39 @@ fn a_recording_is_read_by_the_decoder_of_live_runs() {
     assert_eq!(kinds(&lines(&output.stdout_text())), ["started", "text", "text", "end"]);
     let output = prepare(&sandbox, &["stream", "decode", "--agent", "amplifier", "none.txt"]).output();
     output.assert_code(1).assert_stderr_has("none.txt");
+}
+
+/// Codex states what its session used, not its run: the recordings are of one session, and of the same one resumed.
+#[test]
+fn a_resumed_session_is_not_counted_twice() {
+    let mut sandbox = fakes();
+    let recording = |name: &str| {
+        let path = workspace().join("crates/amplihack-agent/tests/transcripts").join(name);
+        Script::new().print(&fs::read_to_string(path).unwrap())
+    };
+    sandbox.script_for("codex", &recording("codex-0.171.0.jsonl"));
+    prepare(&sandbox, &["codex", "--prompt", "hi", "--output", "json"]).output().assert_code(0);
+    sandbox.script_for("codex", &recording("codex-0.171.0-resumed.jsonl"));
+    let args = ["sessions", "resume", "latest", "--prompt", "more", "--output", "json"];
+    let second = prepare(&sandbox, &args).output();
+    second.assert_code(0);
+    let counts = |usage: &Value| {
+        ["input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens"]
+            .map(|name| usage[name].clone())
+    };
+    // The session's total is 40, 16, 12 and 20; the first run's was 20, 0, 0 and 10.
+    let whole = second.json();
+    assert_eq!(counts(&whole["usage"]), [20, 16, 12, 10]);
+    let told = whole["events"].as_array().unwrap().iter().find(|event| event["type"] == "usage").unwrap();
+    assert_eq!(counts(told), [20, 16, 12, 10]);
+    let cost = prepare(&sandbox, &["sessions", "cost", "--json"]).output().json();
+    assert_eq!(counts(&cost["together"]), [40, 16, 12, 20]);
+
+    // The first run's record goes: what it used is remembered in the second's.
+    let first = cost["sessions"][0]["id"].as_str().unwrap();
+    fs::remove_dir_all(sandbox.home().join(".amplihack/sessions").join(first)).unwrap();
+    let third = prepare(&sandbox, &args).output().json();
+    assert_eq!(counts(&third["usage"]), [0, 0, 0, 0], "the recording states the same total again");
 }
 
 /// Kills the reader at any moment: the journal has whole lines without gaps, the agent is gone, and whoever prints the rest

@@ -1,24 +1,11 @@
 //! JSON with comments, as users write it, edited in place.
 
-use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
+use amplihack_agent::jsonc::OPTIONS;
+pub(super) use amplihack_agent::jsonc::input;
+use jsonc_parser::cst::{CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 
 use super::EditError;
-
-/// How the hosts read these files: comments and trailing commas, and nothing else beside JSON.
-const OPTIONS: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_loose_object_property_names: false,
-    allow_trailing_commas: true,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
 
 /// The tree of a text, whose root is an object or nothing at all.
 pub(super) fn parse(text: &str) -> Result<CstRootNode, EditError> {
@@ -55,26 +42,11 @@ pub(super) fn root_object(root: &CstRootNode) -> Result<CstObject, EditError> {
     root.object_value_or_create().ok_or_else(|| EditError::Shape { what: "no object".to_owned() })
 }
 
-/// `value` as the tree takes it in.
-pub(super) fn input(value: &Value) -> CstInputValue {
-    match value {
-        Value::Null => CstInputValue::Null,
-        Value::Bool(value) => CstInputValue::Bool(*value),
-        Value::Number(number) => CstInputValue::Number(number.to_string()),
-        Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
-        Value::Object(pairs) => {
-            CstInputValue::Object(pairs.iter().map(|(name, value)| (name.clone(), input(value))).collect())
-        }
-    }
-}
-
 /// The array `name` of `object`, made where there is none.
 pub(super) fn array(object: &CstObject, name: &str) -> Result<jsonc_parser::cst::CstArray, EditError> {
     object.array_value_or_create(name).ok_or_else(|| EditError::Shape { what: format!("no list as {name}") })
 }
 
-/// Whether nothing is left in the text, not even a comment.
 /// The text of `root` when the list `name` of `object` goes too if nothing is left in it; `None` if nothing is left at all.
 pub(super) fn without_empty(root: &CstRootNode, object: &CstObject, name: &str) -> Option<String> {
     if object.array_value(name).is_some_and(|list| list.elements().is_empty())
@@ -86,6 +58,7 @@ pub(super) fn without_empty(root: &CstRootNode, object: &CstObject, name: &str) 
     (!is_bare(&text)).then_some(text)
 }
 
+/// Whether nothing is left in the text, not even a comment.
 pub(super) fn is_bare(text: &str) -> bool {
     matches!(text.split_whitespace().collect::<String>().as_str(), "" | "{}")
 }

@@ -1,25 +1,14 @@
 //! `--output json` and `--output stream-json`: a headless run as events.
 
-use amplihack_agent::event::Totals;
-use amplihack_agent::{End, Envelope};
+use amplihack_agent::End;
 use amplihack_launcher::{EventsEnded, Hosting, Plan, Streams, Wanted, start_events};
+use amplihack_session::Report;
 use amplihack_utils::error::ExitKind;
-use serde::Serialize;
 
 use super::show;
 use crate::cli::OutputFormat;
 use crate::commands::runtime;
 use crate::ui::{self, Failure, line};
-
-/// What `--output json` prints.
-#[derive(Serialize)]
-struct Whole<'a> {
-    session: &'a str,
-    #[serde(flatten)]
-    end: &'a End,
-    usage: Totals,
-    events: &'a [Envelope],
-}
 
 /// Runs `plan`, prints its events, and returns the exit code.
 pub(super) fn run(plan: Plan, streams: Streams, wanted: Wanted, output: OutputFormat) -> Result<u8, Failure> {
@@ -38,7 +27,7 @@ pub(super) fn run(plan: Plan, streams: Streams, wanted: Wanted, output: OutputFo
     })?;
     if output == OutputFormat::Json {
         let EventsEnded { finished, .. } = &ended;
-        let whole = Whole { session: &session, end: &finished.end, usage: finished.usage, events: &events };
+        let whole = Report { session: &session, end: &finished.end, usage: finished.usage, events: &events };
         ui::data(&line(&whole)?)?;
     }
     if !ended.finished.end.is_success() {
