@@ -13,6 +13,7 @@ mod bad_places;
 mod completions;
 mod config;
 mod context_files;
+mod copilot;
 mod delivery;
 mod demo;
 mod doctor;
