@@ -9,7 +9,8 @@ use crate::fakes::{fakes, shape};
 use crate::world::{amplihack, run};
 
 /// Claude's flags, as recipes write them.
-const CLAUDES: [&str; 5] = ["--dangerously-skip-permissions", "--system-prompt", "be brief", "-p", "it's a task"];
+const CLAUDES: [&str; 5] =
+    ["--dangerously-skip-permissions", "--system-prompt", "be brief", "-p", "it's a task"];
 const COPILOTS: &str = "--allow-all-tools|--allow-all-paths|-p|be brief\n\nit's a task";
 
 #[test]
@@ -33,7 +34,9 @@ fn arguments_are_printed_for_programs_and_for_shells() {
 
     let output = normalize(&[], &["-p", "--deny-tool=shell"]);
     output.assert_code(2).assert_stdout("");
-    output.assert_stderr("error: -p has no value before --deny-tool=shell\nhint: give it one, or leave it out\n");
+    output.assert_stderr(
+        "error: -p has no value before --deny-tool=shell\nhint: give it one, or leave it out\n",
+    );
     let output = normalize(&["--json"], &["--prompt="]);
     output.assert_code(2).assert_stderr("");
     assert_eq!(output.json()["error"]["kind"], "empty_prompt");
