@@ -34,6 +34,7 @@ mod real_agents;
 mod real_amp;
 mod real_guard;
 mod real_install;
+mod real_nested;
 mod real_nesting;
 mod real_options;
 mod real_permissions;

@@ -136,19 +136,19 @@ pub fn normalize(args: &[OsString]) -> Result<Normalized, NormalizeError> {
         return Ok(Normalized { argv: args.to_vec(), warnings: Vec::new() });
     }
     let merged = prompt(&mut reading)?;
-    let mut argv = permissions(&reading);
+    let mut out = permissions(&reading);
     for item in reading.items {
         match item {
-            Item::Word(word) => argv.push(word),
-            Item::Flag { words, .. } => argv.extend(words),
-            Item::Interactive(value) => flagged(&mut argv, INTERACTIVE, INTERACTIVE_EQUALS, value),
+            Item::Word(word) => out.push(word),
+            Item::Flag { words, .. } => out.extend(words),
+            Item::Interactive(value) => flagged(&mut out, INTERACTIVE, INTERACTIVE_EQUALS, value),
         }
     }
     if let Some(merged) = merged {
-        flagged(&mut argv, PROMPT, PROMPT_EQUALS, merged);
+        flagged(&mut out, PROMPT, PROMPT_EQUALS, merged);
     }
-    argv.extend(reading.rest);
-    Ok(Normalized { argv, warnings: reading.warnings })
+    out.extend(reading.rest);
+    Ok(Normalized { argv: out, warnings: reading.warnings })
 }
 
 /// What stands in front: what was not decided is granted, and what was decided by a flag that is gone leaves its mark.

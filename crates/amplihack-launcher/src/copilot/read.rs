@@ -91,7 +91,7 @@ impl Reading {
             return self.flag(&more, words);
         }
         let Some(meaning) = meaning(&flag.name) else {
-            return self.other(word, flag, words);
+            return self.other(word, &flag, words);
         };
         let name = flag.name;
         let value =
@@ -153,7 +153,7 @@ impl Reading {
     }
 
     /// A flag without a meaning of its own stays, with its values.
-    fn other(&mut self, word: &OsStr, flag: Flag, words: &mut Words<'_>) -> Result<(), NormalizeError> {
+    fn other(&mut self, word: &OsStr, flag: &Flag, words: &mut Words<'_>) -> Result<(), NormalizeError> {
         let copilots = arity_of_copilots(&flag.name);
         let arity = copilots.or_else(|| arity_of_claudes(&flag.name));
         if copilots.is_none() {
@@ -294,7 +294,7 @@ fn value(flag: &str, attached: Option<OsString>, words: &mut Words<'_>) -> Resul
         return Ok(value);
     }
     let only_bare = arity_of_copilots(flag) == Some(Arity::Any);
-    match words.next_if(|next| !is_known_flag(next) && !(only_bare && is_flag(next))) {
+    match words.next_if(|next| !is_known_flag(next) && (!only_bare || !is_flag(next))) {
         Some(value) => Ok(value.clone()),
         None => Err(NormalizeError::MissingValue {
             flag: flag.to_owned(),
