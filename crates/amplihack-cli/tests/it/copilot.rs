@@ -28,8 +28,8 @@ fn arguments_are_printed_for_programs_and_for_shells() {
     let output = normalize(&[], &CLAUDES);
     let text = "--allow-all-tools --allow-all-paths -p 'be brief\n\nit'\\''s a task'\n";
     output.assert_code(0).assert_stdout(text);
-    let script = format!("eval \"set -- $1\"; printf '%s|' \"$@\"");
-    let read = sandbox.run("/bin/sh", ["-c", &script, "sh", &output.stdout_text()]);
+    let script = "eval \"set -- $1\"; printf '%s|' \"$@\"";
+    let read = sandbox.run("/bin/sh", ["-c", script, "sh", &output.stdout_text()]);
     read.assert_stdout(format!("{COPILOTS}|"));
 
     let output = normalize(&[], &["-p", "--deny-tool=shell"]);
