@@ -9,7 +9,7 @@ mod amplifier;
 mod claude;
 mod codex;
 pub mod command;
-mod copilot;
+pub mod copilot;
 pub mod decode;
 mod error;
 pub mod event;

@@ -29,6 +29,14 @@ pub enum LookupError {
         /// The variable or configuration key.
         configured_by: String,
     },
+    /// The configured path is amplihack, which would start itself for ever.
+    #[error("{configured_by} names {}, which is amplihack itself", path.display())]
+    Itself {
+        /// What was configured.
+        path: PathBuf,
+        /// The variable or configuration key.
+        configured_by: String,
+    },
 }
 
 impl Explain for LookupError {
@@ -36,6 +44,7 @@ impl Explain for LookupError {
         match self {
             Self::NotFound { .. } => "agent_not_found",
             Self::NotExecutable { .. } => "agent_not_executable",
+            Self::Itself { .. } => "agent_is_amplihack",
         }
     }
 
@@ -50,7 +59,7 @@ impl Explain for LookupError {
                 profile(*agent).install_hint,
                 agent.name().to_uppercase()
             ),
-            Self::NotExecutable { configured_by, .. } => {
+            Self::NotExecutable { configured_by, .. } | Self::Itself { configured_by, .. } => {
                 format!("correct {configured_by}, or remove it to look on PATH")
             }
         })
@@ -60,13 +69,16 @@ impl Explain for LookupError {
 /// Finds the program of `agent`: `configured` (a path and what configured it), then PATH, then its install places.
 ///
 /// Reads no file but asks for its kind and mode; nothing is installed or started. Entries of PATH need not be UTF-8.
+/// Amplihack itself under an agent's name (see `amplihack copilot shim`) is no agent and is passed over.
 pub fn find(
     agent: AgentBinary,
     configured: Option<(&Path, &str)>,
     env: &Env,
 ) -> Result<PathBuf, LookupError> {
     if let Some((path, configured_by)) = configured {
-        return if is_executable(path) {
+        return if is_amplihack(path) {
+            Err(LookupError::Itself { path: path.to_owned(), configured_by: configured_by.to_owned() })
+        } else if is_executable(path) {
             Ok(path.to_owned())
         } else {
             Err(LookupError::NotExecutable {
@@ -76,10 +88,12 @@ pub fn find(
             })
         };
     }
-    let on_path = env.get("PATH").and_then(|path| on_path(profile(agent).program, path));
+    let is_agent = |path: &PathBuf| is_executable(path) && !is_amplihack(path);
+    let on_path =
+        env.get("PATH").and_then(|path| in_directories(profile(agent).program, path).find(is_agent));
     let installed = || {
         let home = env.home()?;
-        profile(agent).install_places.iter().map(|place| home.join(place)).find(|path| is_executable(path))
+        profile(agent).install_places.iter().map(|place| home.join(place)).find(is_agent)
     };
     on_path.or_else(installed).ok_or(LookupError::NotFound { agent })
 }
@@ -87,10 +101,19 @@ pub fn find(
 /// The first executable file `program` in the directories of `path`. Empty and relative entries are passed over:
 /// what they name depends on where one stands.
 pub fn on_path(program: &str, path: &OsStr) -> Option<PathBuf> {
-    std::env::split_paths(path)
-        .filter(|directory| directory.is_absolute())
-        .map(|directory| directory.join(program))
-        .find(|candidate| is_executable(candidate))
+    in_directories(program, path).find(|candidate| is_executable(candidate))
+}
+
+fn in_directories(program: &str, path: &OsStr) -> impl Iterator<Item = PathBuf> {
+    let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
+    directories.map(move |directory| directory.join(program))
+}
+
+/// Whether `path` leads to this program, or to another amplihack. One that was given another name is known only to itself.
+fn is_amplihack(path: &Path) -> bool {
+    let Ok(real) = std::fs::canonicalize(path) else { return false };
+    real.file_name().is_some_and(|name| name == "amplihack")
+        || std::env::current_exe().is_ok_and(|own| own == real)
 }
 
 /// Whether `path` is a file that somebody may execute.
@@ -130,6 +153,23 @@ mod tests {
         assert!(error.to_string().starts_with("AMPLIHACK_AMP_PATH names "));
         program(&own);
         assert_eq!(find(agent, configured, &env), Ok(own));
+    }
+
+    #[test]
+    fn amplihack_under_an_agents_name_is_no_agent() {
+        let dir = tempfile::tempdir().unwrap();
+        let (shims, bin) = (dir.path().join("shims"), dir.path().join("bin"));
+        program(&dir.path().join("amplihack"));
+        std::fs::create_dir(&shims).unwrap();
+        let shim = shims.join("copilot");
+        std::os::unix::fs::symlink("../amplihack", &shim).unwrap();
+        let env = Env::empty().with("PATH", std::env::join_paths([&shims, &bin]).unwrap());
+        let agent = AgentBinary::Copilot;
+        assert_eq!(find(agent, None, &env), Err(LookupError::NotFound { agent }));
+        program(&bin.join("copilot"));
+        assert_eq!(find(agent, None, &env), Ok(bin.join("copilot")));
+        let configured = find(agent, Some((&shim, "AMPLIHACK_COPILOT_PATH")), &env).unwrap_err();
+        assert_eq!(configured.kind(), "agent_is_amplihack");
     }
 
     #[test]

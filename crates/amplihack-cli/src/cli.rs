@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::amp::AmpCommand;
 use crate::commands::audit::AuditCommand;
+use crate::commands::copilot::CopilotCommand;
 use crate::commands::policy::PolicyCommand;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::stream::StreamCommand;
@@ -34,8 +35,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Launch Claude Code
     Claude(LaunchArgs),
-    /// Launch GitHub Copilot CLI
-    Copilot(LaunchArgs),
+    /// Launch GitHub Copilot CLI, or show what becomes of arguments that were written for Claude
+    Copilot(CopilotArgs),
     /// Launch OpenAI Codex CLI
     Codex(LaunchArgs),
     /// Launch Microsoft Amplifier
@@ -79,6 +80,16 @@ pub(crate) enum Command {
 pub(crate) struct AmpArgs {
     #[command(subcommand)]
     pub command: Option<AmpCommand>,
+    #[command(flatten)]
+    pub launch: LaunchArgs,
+}
+
+// Options of `copilot`, as those of `amp`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub(crate) struct CopilotArgs {
+    #[command(subcommand)]
+    pub command: Option<CopilotCommand>,
     #[command(flatten)]
     pub launch: LaunchArgs,
 }
@@ -306,6 +317,7 @@ impl Cli {
             Command::Audit(command) => command.json(),
             Command::Sessions(command) => command.json(),
             Command::Amp(AmpArgs { command: Some(command), .. }) => command.json(),
+            Command::Copilot(CopilotArgs { command: Some(command), .. }) => command.json(),
             _ => false,
         };
         if json { Format::Json } else { Format::Text }

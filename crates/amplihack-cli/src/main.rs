@@ -23,6 +23,10 @@ fn main() -> ExitCode {
         return ExitCode::from(amplihack_hooks::guard::serve(rest.iter().cloned(), &env));
     }
     diagnostics(&env);
+    if amplihack_launcher::copilot::shim::is_called(&args) {
+        let failure = commands::copilot::become_copilot(args.get(1..).unwrap_or_default(), &env);
+        return ExitCode::from(failure.show(ui::Format::Text));
+    }
     let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => {

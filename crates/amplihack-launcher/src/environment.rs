@@ -67,11 +67,18 @@ pub(crate) fn changes(agent: AgentBinary, session: &SessionId, depth: u64, env: 
         Change::set(DEPTH, depth.to_string()),
         Change::set("AMPLIHACK_VERSION", env!("CARGO_PKG_VERSION")),
     ];
+    changes.extend(nested(agent, env));
+    changes
+}
+
+/// What an `agent` below other agents must not see, and what it needs though one above hid it.
+pub(crate) fn nested(agent: AgentBinary, env: &Env) -> Vec<Change> {
     // Whichever agent is above this launch, what it set for its own tools misleads those below: Codex within Claude
     // would hand CLAUDECODE to its tools.
     let scrubs = |name: &str| AgentBinary::ALL.into_iter().any(|above| profile(above).scrubs(name));
     let scrubbed = env.iter().filter(|(name, _)| name.to_str().is_some_and(scrubs));
-    changes.extend(scrubbed.map(|(name, _)| Change { name: name.to_owned(), value: None }));
+    let mut changes: Vec<Change> =
+        scrubbed.map(|(name, _)| Change { name: name.to_owned(), value: None }).collect();
     changes.extend(withheld(agent, env));
     changes
 }

@@ -3,6 +3,7 @@
 //! [`plan`] decides everything and starts nothing but a version probe; [`start`] carries a plan out,
 //! [`start_events`] as a stream of typed events.
 
+pub mod copilot;
 pub mod discover;
 pub mod doctor;
 mod environment;

@@ -1,6 +1,7 @@
 //! Runs for callers without a runtime: a whole run, and the short probes of programs' versions.
 
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -39,6 +40,14 @@ pub fn block_on_thread<T: Send, F: Future<Output = T>>(make: impl FnOnce() -> F 
         let thread = std::thread::Builder::new().name("amplihack-run".into()).spawn_scoped(scope, work)?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Makes this process the program of `command`: same process, same parent, same group, so signals and exit code are its own.
+///
+/// Nothing of this process goes on, so there is nothing to own. Returns only if the program could not be started.
+pub fn become_program(mut command: Command) -> RunError {
+    let source = command.exec();
+    RunError::Spawn { program: command.get_program().to_os_string(), source }
 }
 
 /// A runtime with all that runs need, on the thread that uses it.

@@ -210,6 +210,18 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "With the value 1 no lock makes an agent go on.",
     },
     Variable {
+        name: "RECIPE_RUNNER_RS_PATH",
+        role: Role::Read,
+        default: "PATH, ~/.cargo/bin, ~/.local/bin",
+        meaning: "The external recipe runner, for recipe run --runner external.",
+    },
+    Variable {
+        name: "RECIPE_RUNNER_INSTALL_TIMEOUT",
+        role: Role::Read,
+        default: "300",
+        meaning: "Whole seconds; checked for an external recipe runner, though nothing is installed any more.",
+    },
+    Variable {
         name: "XPIA_DEFEND_PATH",
         role: Role::Read,
         default: "unset",

@@ -1,6 +1,7 @@
 //! GitHub Copilot CLI.
 
 pub(crate) mod decode;
+pub mod nested;
 mod tools;
 mod wire;
 

@@ -4,6 +4,7 @@ pub(crate) mod amp;
 pub(crate) mod audit;
 mod completions;
 mod config;
+pub(crate) mod copilot;
 mod demo;
 mod doctor;
 mod install;
@@ -17,14 +18,15 @@ mod which;
 use amplihack_agent::AgentBinary;
 use amplihack_utils::env::Env;
 
-use crate::cli::{AmpArgs, Cli, Command};
+use crate::cli::{AmpArgs, Cli, Command, CopilotArgs};
 use crate::ui::Failure;
 
 /// Runs the command and returns the exit code.
 pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
     match cli.command {
         Command::Claude(args) => launch::run(Some(AgentBinary::Claude), args, env),
-        Command::Copilot(args) => launch::run(Some(AgentBinary::Copilot), args, env),
+        Command::Copilot(CopilotArgs { command: Some(command), .. }) => copilot::run(command, env),
+        Command::Copilot(args) => launch::run(Some(AgentBinary::Copilot), args.launch, env),
         Command::Codex(args) => launch::run(Some(AgentBinary::Codex), args, env),
         Command::Amplifier(args) => launch::run(Some(AgentBinary::Amplifier), args, env),
         Command::Amp(AmpArgs { command: Some(command), .. }) => amp::run(command, env),

@@ -1,0 +1,216 @@
+//! Arguments that a recipe wrote for Claude, as Copilot takes them, with no permission widened.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+
+use amplihack_agent::copilot::nested::{
+    ALLOW_ALL_PATHS, ALLOW_ALL_TOOLS, ALLOW_EDITS, DISALLOW_TEMP_DIR, INTERACTIVE, INTERACTIVE_EQUALS,
+    ModeLevel, PROMPT, PROMPT_EQUALS, Questions, TOOLS_DECIDED,
+};
+use amplihack_utils::error::{ExitKind, Explain};
+
+use super::read::{Item, Reading, read};
+use super::words::is_flag;
+
+/// What stands between the parts of a merged prompt.
+const BETWEEN: &str = "\n\n";
+/// How an older normaliser told the model of a restriction, and left no other trace of it.
+const FORBIDDEN: &str = "Tool use is forbidden for this invocation.";
+
+/// Arguments for Copilot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Normalized {
+    /// The arguments, without the program.
+    pub argv: Vec<OsString>,
+    /// What a person should know about them, one line each.
+    pub warnings: Vec<Warning>,
+}
+
+/// Something that a person should know about the arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A flag of Claude's was left out; what it said about permissions was heeded.
+    Dropped {
+        /// The flag.
+        flag: String,
+    },
+    /// Today's Copilot refuses this flag.
+    OldFlag {
+        /// The flag.
+        flag: String,
+        /// What says it now.
+        modern: &'static str,
+    },
+    /// Copilot does not know this flag.
+    NotCopilots {
+        /// The flag.
+        flag: String,
+    },
+    /// Copilot has no rule for just what was granted, so it was not.
+    NotGranted {
+        /// The tool as it was written.
+        tool: String,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dropped { flag } => write!(f, "{flag} is not Copilot's and was left out"),
+            Self::OldFlag { flag, modern } => {
+                write!(f, "{flag} is refused by today's Copilot; write {modern}")
+            }
+            Self::NotCopilots { flag } => write!(f, "{flag} is not known to Copilot, which may refuse it"),
+            Self::NotGranted { tool } => {
+                write!(f, "{tool} was not granted: Copilot has no rule for just that; write an --allow-tool")
+            }
+        }
+    }
+}
+
+/// The arguments cannot be read for certain, so nothing is made of them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NormalizeError {
+    /// A flag has no value.
+    #[error("{flag} has no value{}", before.as_ref().map(|word| format!(" before {word}")).unwrap_or_default())]
+    MissingValue {
+        /// The flag.
+        flag: String,
+        /// The word that stands where its value should be.
+        before: Option<String>,
+    },
+    /// Prompts were given, and all are empty.
+    #[error("the prompt is empty")]
+    EmptyPrompt,
+    /// A list of tools is not text.
+    #[error("the value of {flag} is not UTF-8")]
+    NotText {
+        /// The flag.
+        flag: String,
+    },
+}
+
+impl Explain for NormalizeError {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::MissingValue { .. } => "missing_value",
+            Self::EmptyPrompt => "empty_prompt",
+            Self::NotText { .. } => "not_text",
+        }
+    }
+
+    fn exit(&self) -> ExitKind {
+        ExitKind::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::MissingValue { flag, before: Some(_) } if flag.starts_with("--") => {
+                Some(format!("give it one; a value that looks like a flag is written {flag}=VALUE"))
+            }
+            Self::MissingValue { .. } => Some("give it one, or leave it out".to_owned()),
+            Self::EmptyPrompt => {
+                Some("give a prompt; without one Copilot would wait for a person".to_owned())
+            }
+            Self::NotText { .. } => None,
+        }
+    }
+}
+
+/// Makes arguments for Copilot of `args`, which may hold flags of Claude's.
+///
+/// Parts of the prompt and of the system prompt become one `-p`, the system prompt first, a blank line between. If nothing
+/// was said about tools, all tools are granted; if nothing was said about paths, all paths are. Whatever was said, in
+/// Copilot's words, in Claude's or in ones that look so, is kept or translated, and no more is granted than that. What
+/// stands behind `--` is not read. Doing it twice is doing it once. Commands of Copilot's own (`mcp list`) and calls for
+/// help pass through.
+///
+/// # Errors
+///
+/// [`NormalizeError`]: a guess might grant what was to be denied.
+pub fn normalize(args: &[OsString]) -> Result<Normalized, NormalizeError> {
+    let mut reading = read(args)?;
+    if reading.passthrough {
+        return Ok(Normalized { argv: args.to_vec(), warnings: Vec::new() });
+    }
+    let merged = prompt(&mut reading)?;
+    let mut out = permissions(&reading);
+    for item in reading.items {
+        match item {
+            Item::Word(word) => out.push(word),
+            Item::Flag { words, .. } => out.extend(words),
+            Item::Interactive(value) => flagged(&mut out, INTERACTIVE, INTERACTIVE_EQUALS, value),
+        }
+    }
+    if let Some(merged) = merged {
+        flagged(&mut out, PROMPT, PROMPT_EQUALS, merged);
+    }
+    out.extend(reading.rest);
+    Ok(Normalized { argv: out, warnings: reading.warnings })
+}
+
+/// What stands in front: what was not decided is granted, and what was decided by a flag that is gone leaves its mark.
+fn permissions(reading: &Reading) -> Vec<OsString> {
+    let mut restricted = reading.restricted;
+    let mut front = Vec::new();
+    let mut said = reading.said;
+    match reading.mode {
+        Some(ModeLevel::Edit) => {
+            front.push(ALLOW_EDITS);
+            said.tools = true;
+            restricted.paths = true;
+        }
+        Some(ModeLevel::Ask) => restricted = Questions::BOTH,
+        Some(ModeLevel::Full) | None => {}
+    }
+    restricted.tools |= reading.prompts.iter().any(|part| starts_with(part, FORBIDDEN));
+    if !said.tools {
+        front.push(if restricted.tools { TOOLS_DECIDED } else { ALLOW_ALL_TOOLS });
+    }
+    if !said.paths {
+        front.push(if restricted.paths { DISALLOW_TEMP_DIR } else { ALLOW_ALL_PATHS });
+    }
+    front.into_iter().map(OsString::from).collect()
+}
+
+fn starts_with(text: &OsStr, start: &str) -> bool {
+    text.as_encoded_bytes().starts_with(start.as_bytes())
+}
+
+/// The one prompt. System prompts of a session that begins with a prompt of its own become a part of that.
+fn prompt(reading: &mut Reading) -> Result<Option<OsString>, NormalizeError> {
+    reading.system.retain(|part| !part.is_empty());
+    let prompted = !reading.prompts.is_empty();
+    let interactive = reading.items.iter_mut().find_map(|item| match item {
+        Item::Interactive(value) => Some(value),
+        _ => None,
+    });
+    if let (false, Some(value)) = (prompted, interactive) {
+        *value = joined(reading.system.iter().chain([&*value]));
+        return Ok(None);
+    }
+    let merged = joined(reading.system.iter().chain(&reading.prompts));
+    match (merged.is_empty(), prompted) {
+        (true, true) => Err(NormalizeError::EmptyPrompt),
+        (true, false) => Ok(None),
+        (false, _) => Ok(Some(merged)),
+    }
+}
+
+fn joined<'a>(parts: impl Iterator<Item = &'a OsString>) -> OsString {
+    let parts: Vec<&OsStr> = parts.filter(|part| !part.is_empty()).map(OsString::as_os_str).collect();
+    parts.join(OsStr::new(BETWEEN))
+}
+
+/// A flag and its value: in one word where the value would be taken for a flag.
+fn flagged(argv: &mut Vec<OsString>, flag: &str, equals: &str, value: OsString) {
+    if is_flag(&value) {
+        let mut word = OsString::from(equals);
+        word.push(value);
+        argv.push(word);
+    } else {
+        argv.extend([flag.into(), value]);
+    }
+}

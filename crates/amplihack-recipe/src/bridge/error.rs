@@ -1,0 +1,222 @@
+//! Why a recipe could not be run by the external runner.
+
+use std::io;
+use std::path::PathBuf;
+
+use amplihack_session::RunError;
+use amplihack_utils::error::{ExitKind, Explain};
+
+/// A context that cannot be handed over.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpillError {
+    /// A key that `--set KEY=VALUE` cannot say.
+    #[error("the context key {key:?} {why}")]
+    BadKey {
+        /// The key.
+        key: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A value that no argument holds.
+    #[error("the context value of {key} holds a NUL byte")]
+    NulInValue {
+        /// Its key.
+        key: String,
+    },
+    /// A large value could not be written.
+    #[error("the context value of {key} could not be written below {}: {source}", directory.display())]
+    Write {
+        /// Its key.
+        key: String,
+        /// Where it was to be.
+        directory: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+/// A run that did not come to an answer of the runner's. Nothing of it is left running.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BridgeError {
+    /// The runner is nowhere.
+    #[error("recipe-runner-rs was not found; looked at {}", looked.join(", "))]
+    RunnerNotFound {
+        /// Where it was looked for, in order.
+        looked: Vec<String>,
+    },
+    /// Anybody might have changed the runner.
+    #[error("{} may be written by everybody (mode {mode:o}), so it is not run", path.display())]
+    UnsafeRunner {
+        /// The runner.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// The runner does not tell its version.
+    #[error("{} does not tell its version: {why}", path.display())]
+    VersionUnknown {
+        /// The runner.
+        path: PathBuf,
+        /// What it did instead.
+        why: String,
+    },
+    /// What the runner tells is no version.
+    #[error("{} tells the version {version:?}, which cannot be read", path.display())]
+    VersionUnreadable {
+        /// The runner.
+        path: PathBuf,
+        /// What it told.
+        version: String,
+    },
+    /// The runner is too old.
+    #[error("{} has the version {version}, which is older than {minimum}", path.display())]
+    VersionTooOld {
+        /// The runner.
+        path: PathBuf,
+        /// Its version.
+        version: String,
+        /// The oldest that will do.
+        minimum: &'static str,
+    },
+    /// The variable holds no number of seconds.
+    #[error("RECIPE_RUNNER_INSTALL_TIMEOUT is {value:?}, not a whole number of seconds above 0")]
+    BadInstallTimeout {
+        /// Its value.
+        value: String,
+    },
+    /// The recipe has no name that the runner would take for one.
+    #[error("the recipe {name:?} {why}")]
+    BadRecipe {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A directory of the request cannot be used.
+    #[error("the directory {} cannot be used: {source}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The context cannot be handed over.
+    #[error(transparent)]
+    Context(#[from] SpillError),
+    /// The runner could not be started or watched.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A signal ended the runner, whatever it printed before.
+    #[error("the runner was ended by signal {signal}{}", name.map(|name| format!(" ({name})")).unwrap_or_default())]
+    Signalled {
+        /// The signal.
+        signal: i32,
+        /// Its name.
+        name: Option<&'static str>,
+    },
+    /// A signal to this process ended the run.
+    #[error("the run was ended by signal {signal}")]
+    Interrupted {
+        /// The signal.
+        signal: i32,
+    },
+    /// The run took longer than it may.
+    #[error("the run took longer than it may, and was ended")]
+    TimedOut,
+    /// The runner failed and printed no answer.
+    #[error("the runner failed with exit code {code}: {said}")]
+    Failed {
+        /// Its exit code.
+        code: i32,
+        /// Its last lines on stderr that mean something.
+        said: String,
+    },
+    /// The runner answered success and failed.
+    #[error("the runner answered that the recipe succeeded, and ended with exit code {code}")]
+    Contradiction {
+        /// Its exit code.
+        code: i32,
+    },
+    /// The runner ended well and printed nothing.
+    #[error("the runner ended with exit code 0 and printed no answer")]
+    Empty,
+    /// What the runner printed is no JSON document.
+    #[error("the answer of the runner cannot be read: {why}; it begins with {start:?}")]
+    Malformed {
+        /// What is wrong with it.
+        why: String,
+        /// Its first 500 characters.
+        start: String,
+    },
+    /// The runner printed more than is read.
+    #[error("the answer of the runner is longer than {limit} bytes")]
+    TooLarge {
+        /// How much is read.
+        limit: usize,
+    },
+    /// The runner's JSON is no answer.
+    #[error("the answer of the runner is not what it should be: {what}")]
+    BadResponse {
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl Explain for BridgeError {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::RunnerNotFound { .. } => "runner_not_found",
+            Self::UnsafeRunner { .. } => "runner_unsafe",
+            Self::VersionUnknown { .. } => "runner_version_unknown",
+            Self::VersionUnreadable { .. } => "runner_version_unreadable",
+            Self::VersionTooOld { .. } => "runner_version_too_old",
+            Self::BadInstallTimeout { .. } => "bad_install_timeout",
+            Self::BadRecipe { .. } => "bad_recipe",
+            Self::Directory { .. } => "directory",
+            Self::Context(SpillError::BadKey { .. }) => "bad_context_key",
+            Self::Context(SpillError::NulInValue { .. }) => "nul_in_context",
+            Self::Context(SpillError::Write { .. }) => "context_not_written",
+            Self::Run(error) => error.kind(),
+            Self::Signalled { .. } => "runner_signalled",
+            Self::Interrupted { .. } => "interrupted",
+            Self::TimedOut => "timed_out",
+            Self::Failed { .. } => "runner_failed",
+            Self::Contradiction { .. } => "runner_contradicts_itself",
+            Self::Empty => "runner_output_empty",
+            Self::Malformed { .. } => "runner_output_malformed",
+            Self::TooLarge { .. } => "runner_output_too_large",
+            Self::BadResponse { .. } => "runner_response_invalid",
+        }
+    }
+
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::RunnerNotFound { .. } => ExitKind::NotFound,
+            Self::BadInstallTimeout { .. }
+            | Self::BadRecipe { .. }
+            | Self::Context(SpillError::BadKey { .. } | SpillError::NulInValue { .. }) => ExitKind::Usage,
+            Self::TimedOut => ExitKind::Budget,
+            Self::Run(error) => error.exit(),
+            _ => ExitKind::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::RunnerNotFound { .. } => {
+                "install it, name it in RECIPE_RUNNER_RS_PATH, or leave --runner out: amplihack runs recipes itself".into()
+            }
+            Self::UnsafeRunner { path, .. } => format!("chmod o-w {}", path.display()),
+            Self::VersionUnknown { .. } | Self::VersionUnreadable { .. } | Self::VersionTooOld { .. } => {
+                "update it, or leave --runner out: amplihack runs recipes itself".into()
+            }
+            Self::BadInstallTimeout { .. } => "correct it, or unset it: nothing is installed".into(),
+            Self::Context(SpillError::Write { .. }) => "name a directory with room in TMPDIR".into(),
+            Self::Failed { .. } | Self::Signalled { .. } => "run the same recipe again once its cause is gone".into(),
+            Self::Run(error) => return error.hint(),
+            _ => return None,
+        })
+    }
+}

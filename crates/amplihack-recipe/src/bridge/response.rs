@@ -1,0 +1,310 @@
+//! The runner's answer: JSON on stdout, believed only together with how the runner ended.
+
+use amplihack_session::{Captured, Exit};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use super::error::BridgeError;
+
+/// The most that is read of an answer.
+pub(super) const LIMIT: usize = 10 << 20;
+/// How many characters of an answer that cannot be read are shown.
+const SHOWN: usize = 500;
+/// How many lines of stderr are shown.
+const LINES: usize = 5;
+
+/// What became of a recipe.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Response {
+    /// The recipe's name; that of the request if the runner tells none.
+    pub recipe_name: String,
+    /// Whether it succeeded. Never with an exit code other than 0.
+    pub success: bool,
+    /// Its steps in the runner's order.
+    pub steps: Vec<Step>,
+    /// The context at its end.
+    pub context: Map<String, Value>,
+    /// The runner's exit code.
+    pub exit_code: i32,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Step {
+    /// Its id; `unknown` if the runner tells none.
+    pub id: String,
+    /// How it ended.
+    pub status: StepStatus,
+    /// Its output; what is no text as JSON.
+    pub output: String,
+    /// What went wrong, if the runner tells.
+    pub error: Option<String>,
+    /// How long it took, in seconds, if the runner tells.
+    pub duration: Option<f64>,
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StepStatus {
+    /// It succeeded.
+    Completed,
+    /// Its condition did not hold.
+    Skipped,
+    /// It failed, or ended in a way that is not known here.
+    Failed,
+    /// It succeeded with an output that is not what was asked for.
+    Degraded,
+    /// It did not begin.
+    Pending,
+    /// It did not end.
+    Running,
+}
+
+/// The answer as it is written. What is there and null is told from what is not there.
+#[derive(Deserialize)]
+struct Wire {
+    #[serde(default, deserialize_with = "there")]
+    recipe_name: Option<Value>,
+    #[serde(default, deserialize_with = "there")]
+    success: Option<Value>,
+    #[serde(default, deserialize_with = "there")]
+    step_results: Option<Value>,
+    #[serde(default, deserialize_with = "there")]
+    context: Option<Value>,
+}
+
+fn there<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(value).map(Some)
+}
+
+/// What a runner that ended with `exit` says of `recipe` in `stdout`.
+///
+/// A runner that was killed has said nothing. Success with an exit code other than 0 is none. A failure that the runner tells of
+/// is an answer, whatever the code; without an answer the code is an error.
+pub fn judge(exit: Exit, stdout: &Captured, stderr: &[u8], recipe: &str) -> Result<Response, BridgeError> {
+    let exit_code = match exit {
+        Exit::Signal(signal) => return Err(BridgeError::Signalled { signal, name: name_of(signal) }),
+        Exit::Code(code) => code,
+    };
+    let answer = if stdout.dropped > 0 {
+        Err(BridgeError::TooLarge { limit: LIMIT })
+    } else {
+        read(&stdout.bytes, recipe, exit_code)
+    };
+    match answer {
+        Ok(response) if response.success && exit_code != 0 => {
+            Err(BridgeError::Contradiction { code: exit_code })
+        }
+        Err(_) if exit_code != 0 => Err(BridgeError::Failed { code: exit_code, said: last_words(stderr) }),
+        answer => answer,
+    }
+}
+
+fn read(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<Response, BridgeError> {
+    let bad = |what: &str| BridgeError::BadResponse { what: what.to_owned() };
+    let stdout = stdout.trim_ascii();
+    if stdout.is_empty() {
+        return Err(BridgeError::Empty);
+    }
+    let malformed = |why: serde_json::Error| BridgeError::Malformed {
+        why: why.to_string(),
+        start: String::from_utf8_lossy(stdout).chars().take(SHOWN).collect(),
+    };
+    if stdout.first() != Some(&b'{') {
+        serde_json::from_slice::<IgnoredAny>(stdout).map_err(malformed)?;
+        return Err(bad("it is no object"));
+    }
+    let wire: Wire = serde_json::from_slice(stdout).map_err(malformed)?;
+    let success = match wire.success {
+        None => false,
+        Some(Value::Bool(success)) => success,
+        Some(_) => return Err(bad("'success' is no boolean")),
+    };
+    let results = match wire.step_results {
+        None => Vec::new(),
+        Some(Value::Array(results)) => results,
+        Some(_) => return Err(bad("'step_results' is no list")),
+    };
+    let steps = results.into_iter().enumerate().map(|(index, result)| match result {
+        Value::Object(result) => Ok(step(result)),
+        _ => Err(bad(&format!("'step_results[{index}]' is no object"))),
+    });
+    let steps = steps.collect::<Result<_, _>>()?;
+    let context = match wire.context {
+        None => Map::new(),
+        Some(Value::Object(context)) => context,
+        Some(_) => return Err(bad("'context' is no object")),
+    };
+    let recipe_name = match wire.recipe_name {
+        Some(Value::String(name)) if !name.is_empty() => name,
+        _ => recipe.to_owned(),
+    };
+    Ok(Response { recipe_name, success, steps, context, exit_code })
+}
+
+fn step(mut result: Map<String, Value>) -> Step {
+    let mut text = |key: &str| match result.remove(key) {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text),
+        Some(other) => Some(other.to_string()),
+    };
+    let id = text("step_id").unwrap_or_else(|| "unknown".to_owned());
+    let status = match text("status").unwrap_or_default().to_lowercase().as_str() {
+        "completed" => StepStatus::Completed,
+        "skipped" => StepStatus::Skipped,
+        "degraded" => StepStatus::Degraded,
+        "pending" => StepStatus::Pending,
+        "running" => StepStatus::Running,
+        _ => StepStatus::Failed,
+    };
+    let (output, error) =
+        (text("output").unwrap_or_default(), text("error").filter(|error| !error.is_empty()));
+    Step { id, status, output, error, duration: result.get("duration").and_then(Value::as_f64) }
+}
+
+fn name_of(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        _ => return None,
+    })
+}
+
+/// The last lines of stderr that say something: progress and heartbeats only if there is nothing else.
+fn last_words(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let told: Vec<&str> = lines.iter().copied().filter(|line| !is_progress(line.trim())).collect();
+    let lines = if told.is_empty() { lines } else { told };
+    if lines.is_empty() {
+        return "it said nothing on stderr".to_owned();
+    }
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}
+
+fn is_progress(line: &str) -> bool {
+    const BEGINNINGS: [&str; 6] = ["▶", "✓", "⊘", "✗", "[agent]", "::heartbeat::"];
+    if BEGINNINGS.iter().any(|beginning| line.starts_with(beginning)) {
+        return true;
+    }
+    let Ok(Value::Object(event)) = serde_json::from_str(line) else { return false };
+    let text = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
+    ["step_transition", "heartbeat"].contains(&text("type")) || text("transition").starts_with("step_")
+}
+
+#[cfg(test)]
+mod tests {
+    use amplihack_utils::error::Explain;
+
+    use super::*;
+
+    /// How a runner ended and what it printed, and what that is: an answer's success, or an error of this kind.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Case {
+        name: String,
+        #[serde(default)]
+        stdout: String,
+        #[serde(default)]
+        stderr: String,
+        #[serde(default)]
+        exit: i32,
+        signal: Option<i32>,
+        success: Option<bool>,
+        error: Option<String>,
+        /// A part of the error's text.
+        says: Option<String>,
+    }
+
+    fn captured(bytes: &[u8]) -> Captured {
+        Captured { bytes: bytes.to_vec(), dropped: 0 }
+    }
+
+    #[test]
+    fn the_vectors_hold() {
+        for line in include_str!("../../tests/cases/runner_response.jsonl").lines() {
+            let case: Case = serde_json::from_str(line).unwrap();
+            let name = &case.name;
+            let exit = case.signal.map_or(Exit::Code(case.exit), Exit::Signal);
+            let found = judge(exit, &captured(case.stdout.as_bytes()), case.stderr.as_bytes(), "test-recipe");
+            match (found, case.success, case.error) {
+                (Ok(response), Some(success), None) => {
+                    assert_eq!(response.success, success, "{name}");
+                    assert_eq!(response.recipe_name, "test-recipe", "{name}");
+                    assert_eq!(response.exit_code, case.exit, "{name}");
+                }
+                (Err(found), None, Some(kind)) => {
+                    assert_eq!(found.kind(), kind, "{name}: {found}");
+                    let text = found.to_string();
+                    assert!(text.contains(&case.says.unwrap_or_default()), "{name}: {text}");
+                }
+                (found, ..) => panic!("{name}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_and_answers_without_end_are_errors() {
+        let found = judge(Exit::Code(0), &captured(&[0xff, 0xfe]), b"", "r").unwrap_err();
+        assert_eq!(found.kind(), "runner_output_malformed");
+        let cut = Captured { bytes: b"{\"success\": true".to_vec(), dropped: 1 };
+        assert_eq!(judge(Exit::Code(0), &cut, b"", "r").unwrap_err().kind(), "runner_output_too_large");
+        let deep = "[".repeat(100_000);
+        let found = judge(Exit::Code(0), &captured(deep.as_bytes()), b"", "r").unwrap_err();
+        assert_eq!(found.kind(), "runner_output_malformed");
+        let deep = format!("{{\"success\": true, \"context\": {{\"a\": {deep}");
+        let found = judge(Exit::Code(0), &captured(deep.as_bytes()), b"", "r").unwrap_err();
+        assert_eq!(found.kind(), "runner_output_malformed");
+    }
+
+    #[test]
+    fn steps_are_read_with_what_is_there() {
+        let stdout = r#"{"recipe_name": "own", "success": true, "context": {"n": 1}, "step_results": [
+            {"step_id": "a", "status": "COMPLETED", "output": "x", "error": "", "duration": 0.5},
+            {"status": "exploded", "output": {"k": [1]}, "error": null}]}"#;
+        let response = judge(Exit::Code(0), &captured(stdout.as_bytes()), b"", "r").unwrap();
+        assert_eq!(response.recipe_name, "own");
+        assert_eq!(response.context["n"], 1);
+        let [first, second] = &response.steps[..] else { panic!("{response:?}") };
+        let expected = Step {
+            id: "a".into(),
+            status: StepStatus::Completed,
+            output: "x".into(),
+            error: None,
+            duration: Some(0.5),
+        };
+        assert_eq!(*first, expected);
+        let expected = Step {
+            id: "unknown".into(),
+            status: StepStatus::Failed,
+            output: "{\"k\":[1]}".into(),
+            error: None,
+            duration: None,
+        };
+        assert_eq!(*second, expected);
+    }
+
+    #[test]
+    fn progress_is_no_last_word_unless_there_is_nothing_else() {
+        let progress =
+            "▶ a\n  ✓ a (0.1s)\n{\"type\":\"heartbeat\"}\n{\"transition\":\"step_done\"}\n[agent] x\n";
+        assert_eq!(last_words(progress.as_bytes()).lines().count(), 5);
+        assert_eq!(last_words(format!("cause\n{progress}\n").as_bytes()), "cause");
+        assert_eq!(last_words(b"\n \n"), "it said nothing on stderr");
+    }
+}

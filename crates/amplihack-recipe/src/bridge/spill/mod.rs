@@ -1,0 +1,30 @@
+//! Context values that are too large for an argument, as private files: written by the bridge, read back by the engine.
+//!
+//! A value below [`INLINE_LIMIT`] stands in its argument. One at or above it goes into a file of mode 0600 in a directory
+//! `recipe-context-*` of mode 0700 in TMPDIR, and its argument is the file's `file://` URI, path as it is. [`read_back`] takes nothing else for such a file.
+
+mod read;
+mod write;
+
+use std::path::PathBuf;
+
+use amplihack_utils::env::Env;
+
+pub use read::read_back;
+pub use write::{Spill, write};
+
+/// As many bytes of UTF-8 do not go into an argument any more.
+pub const INLINE_LIMIT: usize = 32_768;
+/// How the name of a directory with spilled values begins.
+const PREFIX: &str = "recipe-context-";
+const SCHEME: &str = "file://";
+const DIRECTORY_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// Where values are spilled to and read back from: TMPDIR, else `/tmp`.
+pub fn temporary_directory(env: &Env) -> PathBuf {
+    env.path("TMPDIR").filter(|path| path.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"))
+}
+
+#[cfg(test)]
+mod tests;
