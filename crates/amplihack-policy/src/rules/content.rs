@@ -58,6 +58,10 @@ fn phrase(ctx: &Ctx<'_>) -> Option<Hit> {
         if text.len() >= LIMIT {
             break;
         }
+        // An option is no word of a phrase: `--skip-permissions --system-prompt`.
+        if arg.starts_with('-') && !arg.contains([' ', '=']) {
+            continue;
+        }
         text.push(' ');
         text.push_str(arg);
     }

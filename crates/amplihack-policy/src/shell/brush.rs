@@ -18,21 +18,25 @@ pub(super) fn read(text: &str) -> Option<Vec<Item>> {
 
 /// Whether brush reads `text` in time, in bounds and without a panic.
 ///
-/// It takes digits in front of a redirection for a number that fits, tries each `((` in two ways, which doubles its time, and
-/// never ends where it expects a here-document. There is none in a cleaned script, so that any `<<` but `<<<` is something else.
+/// It takes digits in front of a redirection for a number that fits, tries each `((` in two ways, and each `(` behind one that is not
+/// closed, which doubles its time, and never ends where it expects a here-document. There is none in a cleaned script, so that any `<<` but `<<<` is something else.
 pub(super) fn is_safe(text: &str) -> bool {
     let digits = |before: &str| before.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (mut opened, mut doubled) = (false, 0);
+    let (mut behind, mut last) = (0, 0);
     let (mut angles, mut document) = (0, false);
     for byte in text.bytes().chain([0]) {
         match byte {
             b'(' => {
                 doubled += usize::from(opened);
+                // `$(` is in a word.
+                behind += usize::from(doubled > 0 && !matches!(last, b'$' | b'<' | b'>'));
                 opened = true;
             }
             b' ' | b'\t' | b'\n' => {}
             _ => opened = false,
         }
+        last = byte;
         if byte == b'<' {
             angles += 1;
         } else {
@@ -40,7 +44,7 @@ pub(super) fn is_safe(text: &str) -> bool {
             angles = 0;
         }
     }
-    doubled <= 10 && !document && !text.split(['<', '>']).any(|before| digits(before) > 8)
+    doubled <= 10 && behind <= 16 && !document && !text.split(['<', '>']).any(|before| digits(before) > 8)
 }
 
 struct Reader<'a> {

@@ -41,6 +41,7 @@ pub(crate) fn scripts(len: usize) -> Vec<(&'static str, String)> {
         ("a list without a beginning", format!("a `{} \"$@\"c` b", "| x ".repeat(40))),
         ("exports of one name", format!("export {}", fill("x=PRort "))),
         ("exports of many names", format!("export {}", number(len / 10, &|n| format!("x{n}=P ")))),
+        ("subshells in open arithmetic", format!("(( x {}", "(sort ".repeat(30))),
         ("calls within calls of code", format!("python3 -c \"{}\"", fill("system("))),
         ("lists within lists of code", format!("node -e \"{}\"", fill("popen(["))),
         ("removals within removals of code", format!("python3 -c \"{}\"", fill("['r'rm,"))),
