@@ -51,6 +51,8 @@ pub struct StepRecord {
     pub bytes: [u64; 2],
     /// Some output could not be written: no room.
     pub lost: bool,
+    /// The step left processes in the background; its keeper stays with them.
+    pub left: bool,
 }
 
 impl StepRecord {
@@ -59,14 +61,20 @@ impl StepRecord {
         let mut words = text.split_ascii_whitespace();
         let kind = words.next()?;
         let numbers: Vec<u64> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
-        let [number, ended_by_us, output, error, lost] = numbers[..] else { return None };
+        let [number, ended_by_us, output, error, lost, left] = numbers[..] else { return None };
         let number = i32::try_from(number).ok()?;
         let exit = match kind {
             "code" => Exit::Code(number),
             "signal" => Exit::Signal(number),
             _ => return None,
         };
-        Some(Self { exit, ended_by_us: ended_by_us != 0, bytes: [output, error], lost: lost != 0 })
+        Some(Self {
+            exit,
+            ended_by_us: ended_by_us != 0,
+            bytes: [output, error],
+            lost: lost != 0,
+            left: left != 0,
+        })
     }
 }
 
@@ -342,9 +350,9 @@ impl Keeper<'_> {
         let mut text = [0_u8; 128];
         let mut rest: &mut [u8] = &mut text;
         let [output, error] = state.bytes;
-        let (by_us, lost) = (u8::from(state.ended_by_us), u8::from(state.lost));
+        let [by_us, lost, left] = [state.ended_by_us, state.lost, !state.childless].map(u8::from);
         // Formatting numbers into an array allocates nothing.
-        let _ = writeln!(rest, "{kind} {number} {by_us} {output} {error} {lost}");
+        let _ = writeln!(rest, "{kind} {number} {by_us} {output} {error} {lost} {left}");
         let left = rest.len();
         let text = text.get(..128 - left).unwrap_or_default();
         // SAFETY: the names end with a zero; the descriptor is closed once.

@@ -60,7 +60,8 @@ const LONG: Duration = Duration::from_secs(60);
 fn a_step_is_written_down_with_its_output() {
     let mut started = start("echo one; echo two >&2; exit 7", LONG);
     let record = started.told().unwrap();
-    let expected = StepRecord { exit: Exit::Code(7), ended_by_us: false, bytes: [4, 4], lost: false };
+    let exit = Exit::Code(7);
+    let expected = StepRecord { exit, ended_by_us: false, bytes: [4, 4], lost: false, left: false };
     assert_eq!(record, expected);
     assert!(started.keeper.wait().unwrap().success());
     let at = |name: &str| text(&started.dir.path().join(name));
@@ -100,7 +101,7 @@ fn a_signal_is_told_as_one() {
 fn a_child_in_the_background_does_not_hold_the_step_and_keeps_its_output() {
     let mut started = start("(sleep 0.3; echo late; touch late; exec sleep 600) & echo started", LONG);
     let record = started.told().unwrap();
-    assert_eq!((record.exit, record.bytes[0]), (Exit::Code(0), 8));
+    assert_eq!((record.exit, record.bytes[0], record.left), (Exit::Code(0), 8, true));
     assert!(started.keeper.try_wait().unwrap().is_none());
     while !started.dir.path().join("late").exists() {
         std::thread::yield_now();
@@ -145,10 +146,11 @@ fn a_killed_keeper_takes_its_step_along_and_writes_nothing() {
 
 #[test]
 fn a_record_is_read_whole_or_not() {
-    let line = "signal 15 1 10 20 0\n";
-    let expected = StepRecord { exit: Exit::Signal(15), ended_by_us: true, bytes: [10, 20], lost: false };
+    let line = "signal 15 1 10 20 0 1\n";
+    let exit = Exit::Signal(15);
+    let expected = StepRecord { exit, ended_by_us: true, bytes: [10, 20], lost: false, left: true };
     assert_eq!(StepRecord::parse(line), Some(expected));
-    for bad in ["", "code", "code 1 0 0 0", "code x 0 0 0 0", "word 1 0 0 0 0", "code 1 0 0 0 0 0"] {
+    for bad in ["", "code", "code 1 0 0 0 0", "code x 0 0 0 0 0", "word 1 0 0 0 0 0", "code 1 0 0 0 0 0 0"] {
         assert_eq!(StepRecord::parse(bad), None, "{bad:?}");
     }
 }
