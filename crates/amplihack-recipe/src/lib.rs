@@ -6,6 +6,7 @@
 pub mod condition;
 pub mod context;
 pub mod diagnostic;
+pub mod document;
 pub mod model;
 pub mod script;
 pub mod template;
