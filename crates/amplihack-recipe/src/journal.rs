@@ -57,6 +57,15 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pause: Option<f64>,
     },
+    /// An agent's session began for a step.
+    Session {
+        /// The step's path.
+        path: String,
+        /// The agent.
+        agent: String,
+        /// The session, whose events are kept.
+        session: String,
+    },
     /// Something to know about a step that ends nothing.
     Warning {
         /// The step's path.
@@ -70,6 +79,9 @@ pub enum Entry {
         path: String,
         /// How.
         result: StepResult,
+        /// Its failure ends its recipe.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        fatal: bool,
         /// The file with its output, if that is too long for a line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
@@ -188,7 +200,7 @@ impl Journal {
 
     /// An end whose output is too long for a line goes to a file of its own first.
     fn set_aside(&self, entry: &Entry) -> Result<Option<Entry>, LogError> {
-        let Entry::End { path, result, file: None } = entry else { return Ok(None) };
+        let Entry::End { path, result, fatal, file: None } = entry else { return Ok(None) };
         if result.output.len() <= INLINE {
             return Ok(None);
         }
@@ -198,7 +210,7 @@ impl Journal {
         create_private_dir(&self.directory.join("outputs")).map_err(failed)?;
         write_atomic(&file, result.output.as_bytes(), 0o600, Durability::Process).map_err(failed)?;
         let result = StepResult { output: "".into(), ..result.clone() };
-        Ok(Some(Entry::End { path: path.clone(), result, file: Some(name) }))
+        Ok(Some(Entry::End { path: path.clone(), result, fatal: *fatal, file: Some(name) }))
     }
 
     /// Makes what was written survive the machine.
@@ -282,11 +294,11 @@ impl Recorded {
 }
 
 fn brought_back(entry: Entry, directory: &Path) -> Result<Entry, LogError> {
-    let Entry::End { path, mut result, file: Some(name) } = entry else { return Ok(entry) };
+    let Entry::End { path, mut result, fatal, file: Some(name) } = entry else { return Ok(entry) };
     let file = directory.join("outputs").join(Path::new(&name).file_name().unwrap_or_default());
     let bytes = std::fs::read(&file).map_err(|source| LogError::Io { path: file, source })?;
     result.output = String::from_utf8_lossy(&bytes).into();
-    Ok(Entry::End { path, result, file: None })
+    Ok(Entry::End { path, result, fatal, file: None })
 }
 
 /// Every run below `home`, oldest first, and what could not be read.

@@ -34,5 +34,6 @@ pub use escalation::{Action, Escalation, Graces, Input as EscalationInput, Targe
 pub use journal::{Journal, RunRecord};
 pub use outcome::{Captured, Deadline, Outcome, Process, Why};
 pub use run::{AgentRun, run_to_end};
+pub use signals::Interrupts;
 pub use spec::{Deadlines, Input, Output, RunSpec, Terminal};
 pub use stream::{EventRun, Finished, Judge, Reading};

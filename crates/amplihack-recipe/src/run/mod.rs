@@ -18,8 +18,9 @@ use std::time::Duration;
 use amplihack_agent::event::Totals;
 use amplihack_utils::sys::Exit;
 
-pub use agent_step::{AgentDoor, Launcher, NO_REENTRY};
+pub use agent_step::{AgentDoor, Launcher, NO_REENTRY, Own};
 pub use drive::{Finished, RunError, World, drive};
+pub use environment::{depth, of_scripts as scripts_environment};
 pub use machine::Machine;
 pub use preflight::preflight;
 
@@ -88,7 +89,8 @@ pub struct Done {
     pub ended: BTreeMap<String, StepResult>,
     /// How often something was launched for a step, by its path.
     pub launches: BTreeMap<String, u32>,
-    /// Programs whose end is in the spool and not in the journal, by the step's path: the name of their files.
+    /// What has ended although the journal of the run does not say so, by the step's path: the name of a program's files in the
+    /// spool, or an agent's session.
     pub adopt: BTreeMap<String, String>,
 }
 
@@ -152,6 +154,8 @@ pub enum Ended {
     Agent(AgentEnd),
     /// It could not be started, or not be watched.
     NotStarted(String),
+    /// It was ended since this process received a signal.
+    Interrupted,
 }
 
 /// How a program ended.

@@ -83,6 +83,7 @@ pub(super) fn of_any(step: &Step, kind: &str, end: Ended) -> StepResult {
     match end {
         Ended::Program(end) => of_program(step, kind, end),
         Ended::Agent(end) => of_agent(step, kind, end),
+        Ended::Interrupted => StepResult::failed(&step.id, kind, "ended by a signal to the runner"),
         Ended::NotStarted(error) => StepResult::failed(&step.id, kind, error),
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::TaskId;
 use crate::context::Context;
 use crate::result::{AgentRecord, StepResult};
 use crate::value::Value;
@@ -33,6 +32,9 @@ pub(super) struct Scope {
     pub(super) began: Duration,
     /// No further step is begun.
     pub(super) over: bool,
+    pub(super) failed: bool,
+    /// Its end was told.
+    pub(super) closed: bool,
 }
 
 /// A step that is being done.
@@ -57,7 +59,10 @@ pub(super) struct Active {
     pub(super) over: bool,
     /// What the recipe inside has changed.
     pub(super) merge: Vec<(String, Value)>,
-    pub(super) task: Option<TaskId>,
+    /// What an agent is asked.
+    pub(super) prompt: String,
+    /// What an earlier runner has recorded of it, for a recipe that is gone through again.
+    pub(super) replayed: Option<StepResult>,
 }
 
 /// What a step is at.
