@@ -12,6 +12,8 @@ pub mod condition;
 pub mod context;
 pub mod diagnostic;
 pub mod document;
+pub mod find;
+pub mod given;
 pub mod journal;
 pub mod model;
 pub mod plan;

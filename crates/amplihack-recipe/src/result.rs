@@ -91,6 +91,9 @@ pub struct StepResult {
     /// The output is JSON that was found in what the step said.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub json: bool,
+    /// That JSON as it was written, where `output` has its numbers in a shorter spelling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<Arc<str>>,
     /// The steps of a sub-recipe.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub step_results: Vec<StepResult>,
@@ -114,6 +117,7 @@ impl StepResult {
             log: None,
             agent: None,
             json: false,
+            exact: None,
             step_results: Vec::new(),
         }
     }

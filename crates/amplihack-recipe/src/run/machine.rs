@@ -91,7 +91,7 @@ impl Machine {
     }
 
     fn recipe(&self, scope: usize) -> &Recipe {
-        &self.plan.recipes[self.scopes[scope].recipe]
+        &self.plan.recipes[self.scopes[scope].recipe].recipe
     }
 
     fn step_of(&self, active: usize) -> &Step {
@@ -101,7 +101,7 @@ impl Machine {
 
     fn open_first(&mut self) {
         let recipe = self.plan.root;
-        let limits = self.plan.recipes[recipe].limits;
+        let limits = self.plan.recipes[recipe].recipe.limits;
         let scope = Scope {
             recipe,
             parent: None,
@@ -124,7 +124,7 @@ impl Machine {
     }
 
     fn open(&mut self, scope: Scope) {
-        let name = self.plan.recipes[scope.recipe].name.clone();
+        let name = self.plan.recipes[scope.recipe].recipe.name.clone();
         self.record(Entry::Recipe { path: scope.path.clone(), name });
         self.ready.push(self.scopes.len());
         self.scopes.push(scope);
@@ -353,7 +353,7 @@ impl Machine {
         let scope = self.scopes.first();
         let result = RunResult {
             run_id: self.settings.run_id.clone(),
-            recipe_name: self.plan.recipes[self.plan.root].name.clone(),
+            recipe_name: self.plan.root().recipe.name.clone(),
             success,
             interrupted: signal,
             step_results: results,
@@ -366,7 +366,7 @@ impl Machine {
 
 /// What a name gets that holds a step's output.
 fn stored(result: &StepResult) -> Value {
-    let found = if result.json { Value::from_json(&result.output) } else { None };
+    let found = if result.json { Value::from_json(result.exact.as_ref().unwrap_or(&result.output)) } else { None };
     found.unwrap_or_else(|| Value::output(&*result.output))
 }
 

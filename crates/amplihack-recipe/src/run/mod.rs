@@ -3,6 +3,7 @@
 mod agent_step;
 mod drive;
 mod environment;
+mod execute;
 mod machine;
 mod outcome;
 mod preflight;
@@ -20,6 +21,7 @@ use amplihack_utils::sys::Exit;
 
 pub use agent_step::{AgentDoor, Launcher, NO_REENTRY, Own};
 pub use drive::{Finished, RunError, World, drive};
+pub use execute::{Execution, ExecuteError, dry_run, execute, sources};
 pub use environment::{depth, of_scripts as scripts_environment};
 pub use machine::Machine;
 pub use preflight::preflight;

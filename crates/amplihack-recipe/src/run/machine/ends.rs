@@ -1,10 +1,11 @@
 //! What the ends of tasks and of recipes inside mean for their steps.
 
 use super::super::scope::Phase;
-use super::super::{AgentEnd, Ended};
-use super::{Entry, Machine, Status, StepKind, StepResult, outcome};
-use crate::answer::parse_json;
+use super::super::{AgentEnd, Ended, outcome};
+use super::{Entry, Machine, Status, StepKind, StepResult};
+use crate::answer::{Answer, parse_json};
 use crate::result::{AgentRecord, report};
+use crate::schema::check;
 
 /// What an agent is told that did not answer in JSON.
 const REMINDER: &str = "\n\nIMPORTANT: answer with valid JSON only: no text before or after it, no markdown fences.";
@@ -91,15 +92,20 @@ impl Machine {
             return self.finish(id, result);
         } else {
             match parse_json(&result.output) {
-                Ok(text) => match step.outputs_schema.as_ref().map_or(Ok(()), |schema| crate::schema::check(schema, &text)) {
-                    Ok(()) => {
-                        result.output = text.into();
-                        result.json = true;
-                        return self.finish(id, result);
+                Some(Answer { value, output }) => {
+                    let exact = value.json_text();
+                    let fits = step.outputs_schema.as_ref().map_or(Ok(()), |schema| check(schema, &exact));
+                    match fits {
+                        Ok(()) => {
+                            result.exact = (exact != output.as_str()).then(|| (*exact).into());
+                            result.output = output.into();
+                            result.json = true;
+                            return self.finish(id, result);
+                        }
+                        Err(fault) => format!("the output is not what `outputs` asks for: {fault}"),
                     }
-                    Err(fault) => format!("the output is not what `outputs` asks for: {fault}"),
-                },
-                Err(_) => "parse_json failed: output is not valid JSON".to_owned(),
+                }
+                None => "parse_json failed: output is not valid JSON".to_owned(),
             }
         };
         if is_agent && first {

@@ -105,7 +105,8 @@ impl Machine {
             _ => None,
         };
         let model = if last && retry.fallback_auto { Some("auto".to_owned()) } else { model };
-        let definition = self.plan.definition(self.scopes[scope].recipe, self.actives[id].index).map(str::to_owned);
+        let resolved = &self.plan.recipes[self.scopes[scope].recipe].steps[self.actives[id].index];
+        let definition = resolved.agent.as_ref().map(|definition| definition.text.clone());
         let timeout = if recovering { self.settings.step_timeout } else { self.timeout(id) };
         let ask = Ask { prompt, definition, model, cwd: self.directory(id), timeout };
         self.spawn(id, Work::Agent(ask), "step", why, pause);
@@ -115,12 +116,10 @@ impl Machine {
     fn enter(&mut self, id: usize) {
         let outer = self.actives[id].scope;
         let recipe = self.scopes[outer].recipe;
-        let target = match self.plan.target(recipe, self.actives[id].index) {
-            Ok(target) => target,
-            Err(error) => {
-                let error = error.to_owned();
-                return self.fail(id, error);
-            }
+        let target = match self.plan.recipes[recipe].steps[self.actives[id].index].target.clone() {
+            Some(Ok(target)) => target,
+            Some(Err(error)) => return self.fail(id, error),
+            None => return self.fail(id, "the step has no `recipe`"),
         };
         if let Some((limit, name)) = self.too_deep(outer) {
             let way = self.way(id);
@@ -129,7 +128,7 @@ impl Machine {
             );
             return self.fail(id, error);
         }
-        let inner = &self.plan.recipes[target];
+        let inner = &self.plan.recipes[target].recipe;
         let (limits, mut context) = (inner.limits, inner.context.clone());
         let outside = &self.actives[id].context;
         let mut changed: std::collections::BTreeSet<String> =
