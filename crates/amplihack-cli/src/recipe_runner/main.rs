@@ -70,7 +70,12 @@ fn list(env: &Env, args: &args::ListArgs) -> u8 {
             match &found.recipe {
                 Ok(recipe) => {
                     let description = recipe.description.lines().next().unwrap_or_default();
-                    writeln!(out, "{:<32} {description}  ({})", found.name, found.path.display())?;
+                    let name = if recipe.name == found.name {
+                        found.name.clone()
+                    } else {
+                        format!("{} ({})", found.name, recipe.name)
+                    };
+                    writeln!(out, "{name:<32} {description}  ({})", found.path.display())?;
                 }
                 Err(_) => writeln!(out, "{:<32} cannot be read  ({})", found.name, found.path.display())?,
             }

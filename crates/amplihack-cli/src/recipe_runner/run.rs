@@ -1,6 +1,5 @@
 //! A run under the predecessor's flags, exit codes and texts.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

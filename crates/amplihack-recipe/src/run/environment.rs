@@ -41,7 +41,7 @@ pub fn of_scripts(env: &Env, run_id: &str, depth: u64, limit: u64, agent: &str) 
             !(name == "CLAUDECODE" || name.starts_with("RECIPE_VAR_") || name.starts_with("RECIPE_NUMBER_"))
         })
         .collect();
-    for (name, value) in [("HOME", "/root"), ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")] {
+    for (name, value) in [("HOME", "/"), ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")] {
         if own.get(name).is_none_or(std::ffi::OsStr::is_empty) {
             own.set(name, value);
         }

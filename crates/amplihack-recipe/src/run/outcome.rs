@@ -19,10 +19,21 @@ pub(super) fn of_program(step: &Step, kind: &str, end: ProgramEnd) -> StepResult
         Some(Exit::Signal(signal)) => result.signal = Some(signal),
         None => {}
     }
-    result.output = end.output.into();
+    if result.status == Status::Failed && step.output.is_some() {
+        // What a name would have held is no result of a failure; its end is a part of the reason.
+        let said = end.output.get(end.output.floor_char_boundary(end.output.len().saturating_sub(TAIL))..);
+        if let Some(said) = said.filter(|said| !said.is_empty()) {
+            result.error = format!("{}\n--- stdout (tail) ---\n{said}", result.error);
+        }
+    } else {
+        result.output = end.output.into();
+    }
     result.output_bytes = end.output_bytes;
     result
 }
+
+/// As much of standard output as an error's text has.
+const TAIL: usize = 2000;
 
 /// Why a program failed, if it did.
 fn why(step: &Step, end: &ProgramEnd) -> Option<String> {
