@@ -1,63 +1,93 @@
 //! Scripts with placeholders: a value never becomes a part of the script's text.
+//!
+//! A placeholder becomes a reference to a variable, written as the quotes around it want it; the variables come by the environment,
+//! large ones by a file that the script reads first.
+
+mod deliver;
+mod names;
+mod render;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use amplihack_policy::shell::{Quoting, places};
+
+pub use deliver::{Prepared, VALUES};
 
 use crate::context::Context;
-use crate::template::{Placeholder, missing, placeholders};
+use crate::template::{missing, placeholders};
 
 /// A script for bash, with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    text: String,
-    places: Vec<Placeholder>,
-}
-
-/// A script with what it needs to run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Prepared {
+    source: String,
     /// What bash is to run.
-    pub text: String,
-    /// Variables of its environment. What the runner's own environment has of `RECIPE_VAR_*` and `RECIPE_NUMBER_*` is not to be
-    /// passed on.
-    pub env: Vec<(String, String)>,
-    /// Assignments of values that are too large for an environment. They are to be written to a file that only its owner can read,
-    /// whose absolute path is the value of [`VALUES`]; the script reads it first.
-    pub sourced: Option<Vec<u8>>,
-    /// Names of placeholders that have no value.
-    pub missing: Vec<String>,
+    text: String,
+    uses: Vec<Use>,
+    /// Words of the script that may be names of variables with values of the context.
+    mentions: BTreeSet<String>,
 }
 
-/// The variable that names the file of large values.
-pub const VALUES: &str = "RECIPE_VALUES_FILE";
+/// A placeholder that became a reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Use {
+    /// What it names, in the spelling of [`Context::lookup`].
+    name: String,
+    /// The variable's name without `RECIPE_VAR_`, `RECIPE_NUMBER_`.
+    suffix: String,
+    /// Bash calculates with it: only a number is delivered.
+    number: bool,
+}
 
 impl Script {
-    /// Reads a script.
-    pub fn parse(text: &str) -> Self {
-        Self { text: text.to_owned(), places: placeholders(text) }
+    /// Reads a script. In comments, in delimiters of here-documents, and where brackets are nested too deeply to be read,
+    /// placeholders stay as they are.
+    pub fn parse(source: &str) -> Self {
+        let found = placeholders(source);
+        let ranges: Vec<_> = found.iter().map(|place| place.range.clone()).collect();
+        let places = places(source, &ranges);
+        let suffixes = names::suffixes(found.iter().map(|place| place.name.as_str()));
+        let mut uses = Vec::new();
+        let mut edits = Vec::new();
+        for (placeholder, place) in found.iter().zip(&places.places) {
+            if matches!(place.quoting, Quoting::Comment | Quoting::Delimiter | Quoting::Unknown) {
+                continue;
+            }
+            let number = place.number || place.quoting == Quoting::Arithmetic;
+            let suffix = suffixes[&placeholder.name].clone();
+            edits.push(render::reference(placeholder, place, &suffix, number));
+            uses.push(Use { name: placeholder.name.clone(), suffix, number });
+        }
+        let text = render::rendered(source, edits, &places);
+        let mentions = names::mentions(source);
+        Self { source: source.to_owned(), text, uses, mentions }
     }
 
     /// The text as it was written.
     pub fn source(&self) -> &str {
-        &self.text
+        &self.source
     }
 
     /// What is named, in order, each as often as it is.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.places.iter().map(|place| place.name.as_str())
+        self.uses.iter().map(|found| found.name.as_str())
     }
 
-    /// The script with the values of `context`.
+    /// The script with the values of `context`. Values that it does not ask for are not looked at.
     pub fn prepare(&self, context: &Context) -> Prepared {
-        let mut prepared = Prepared { missing: missing(self.names(), context), ..Prepared::default() };
-        let mut at = 0;
-        for place in &self.places {
-            prepared.text.push_str(&self.text[at..place.range.start]);
-            let name = format!("RECIPE_VAR_{}", place.name.replace('.', "__").replace('-', "_"));
-            prepared.text.push_str(&format!("\"${{{name}}}\""));
-            if let Some(value) = context.lookup(&place.name) {
-                prepared.env.push((name, value.text().to_owned()));
-            }
-            at = place.range.end;
+        let mut delivery = deliver::Delivery::default();
+        for found in &self.uses {
+            delivery.add_use(found, context.lookup(&found.name).as_ref());
         }
-        prepared.text.push_str(&self.text[at..]);
-        prepared
+        for mention in &self.mentions {
+            if let Some(suffix) = mention.strip_prefix(names::VARIABLE) {
+                delivery.add(mention, names::by_suffix(context, suffix).as_ref());
+            }
+        }
+        for (alias, value) in names::aliases(context, &self.mentions) {
+            delivery.add(&alias, Some(value));
+        }
+        delivery.finish(&self.text, missing(self.names(), context))
     }
 }

@@ -1,0 +1,4 @@
+//! Recipes against the real bash.
+
+mod bash;
+mod naughty;
