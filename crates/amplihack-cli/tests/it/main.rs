@@ -39,6 +39,7 @@ mod real_install;
 mod real_nesting;
 mod real_options;
 mod real_permissions;
+mod real_recipe;
 mod real_signals;
 mod real_streams;
 mod real_terminal;
