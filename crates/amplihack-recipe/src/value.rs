@@ -274,7 +274,8 @@ fn blank(char: char) -> bool {
 
 /// `text` as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    // A string always has a JSON form.
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// `json` without the blanks between its tokens.
@@ -373,6 +374,10 @@ impl PartialEq for Value {
 impl Serialize for Value {
     /// For writers of JSON: numbers and the order of keys stay as they are.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Kind::String(text) = self.kind() {
+            // Without a copy: it may be long.
+            return serializer.serialize_str(text);
+        }
         RawValue::from_string(self.json_text().into_owned())
             .map_err(serde::ser::Error::custom)?
             .serialize(serializer)

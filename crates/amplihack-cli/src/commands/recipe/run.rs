@@ -1,6 +1,5 @@
 //! `recipe run`: a new run, or one that goes on.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
