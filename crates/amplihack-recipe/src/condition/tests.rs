@@ -224,3 +224,20 @@ fn the_names_that_are_asked_for() {
     let condition = Condition::parse("a.b == 1 and not (len(c) > d[0].e or 'x' in f.split(g))").unwrap();
     assert_eq!(condition.names(), ["a.b", "c", "d", "f", "g"]);
 }
+
+proptest::proptest! {
+    /// Whatever can be read can be judged; an error's place is in the text.
+    #[test]
+    fn any_condition_is_read_and_judged(parts in proptest::collection::vec(proptest::sample::select(vec![
+        "abc", "n", "l", "o", "missing", "'x'", "\"y\"", "1", "-2.5", "true", "(", ")", "[", "]", ",", ".", "==", "!=", "<", ">=", " in ", " not ", " and ", " or ", "&&",
+        "len(", "int(", "max(", ".split(", ".replace(", ".upper()", "[0]", "['k']", "é", "=", "\\", "'",
+    ]), 0..20)) {
+        let text = parts.concat();
+        match Condition::parse(&text) {
+            Ok(condition) => {
+                let _ = condition.eval(&context());
+            }
+            Err(error) => proptest::prop_assert!(text.get(error.span.clone()).is_some(), "{} {:?}", text, error),
+        }
+    }
+}

@@ -236,3 +236,24 @@ fn documents_that_grow_or_nest_without_end() {
     let deep: String = (0..200).map(|level| format!("{}- a:\n", " ".repeat(level * 2))).collect();
     assert!(bad(&deep).contains("nested more than 100 deep"));
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_are_read(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300)) {
+        let _ = parse(Path::new("r.yaml"), &bytes);
+    }
+
+    /// Each diagnostic names a place that is in the text.
+    #[test]
+    fn any_text_like_a_recipe_is_read(parts in proptest::collection::vec(proptest::sample::select(vec![
+        "name: x\n", "steps:\n", "  - id: a\n", "    command: x\n", "    condition: ", "a ==\n", "[", "]", "{", "}", ",", ": ", "- ", "\n", "  ", "&a ", "*a", "<<: ", "'", "\"",
+        "|\n", ">\n", "é", "\u{feff}", "? ", "!!str ", "#", "null", "1.5", "---\n", "%", "\t", "\r\n", "timeout: ", "tags: ", "context: ",
+    ]), 0..40)) {
+        let text = parts.concat();
+        if let Err(errors) = read(&text) {
+            for error in errors {
+                proptest::prop_assert!(error.line <= text.lines().count() + 1, "{}", error);
+            }
+        }
+    }
+}
