@@ -45,7 +45,11 @@ impl Audit {
                 let recipe = path.rsplit_once('.').map_or("", |(recipe, _)| recipe);
                 let Some(file) = self.files.get_mut(recipe) else { return Ok(()) };
                 let error = (!result.error.is_empty()).then_some(&result.error);
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "milliseconds of one run")]
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "milliseconds of one run"
+                )]
                 let duration = (result.duration.unwrap_or_default() * 1000.0) as u64;
                 let line = json!({
                     "step_id": result.step_id,

@@ -85,7 +85,9 @@ impl Given {
         let mut context = own.clone();
         for (name, json) in &self.context {
             let value = Value::from_json(json).unwrap_or_else(|| Value::string(json.as_str()));
-            let back = Some(value.text()).filter(|text| text.starts_with("file://")).and_then(|text| spilled(text, env));
+            let back = Some(value.text())
+                .filter(|text| text.starts_with("file://"))
+                .and_then(|text| spilled(text, env));
             context.set(name.clone(), back.map_or(value, Value::string));
         }
         for (name, text) in &self.set {
@@ -99,7 +101,8 @@ impl Given {
 /// `recipe-context-…` directly below the directory of temporary files. Any other `file://` value is plain text.
 pub fn spilled(value: &str, env: &Env) -> Option<String> {
     let path = Path::new(value.strip_prefix("file://")?);
-    let temporary = env.path("TMPDIR").filter(|path| path.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"));
+    let temporary =
+        env.path("TMPDIR").filter(|path| path.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"));
     let directory = path.parent()?;
     let name = directory.file_name()?.to_str()?;
     if !name.starts_with(SPILLED) || directory.parent()? != temporary {
@@ -137,7 +140,10 @@ mod tests {
         assert_eq!(json, r#"{"a":"last","e":"","kept":"kept","n":1.50,"o":{"k":[1]},"x":"a=b"}"#);
         assert_eq!(serde_json::from_str::<Given>(&serde_json::to_string(&given).unwrap()).unwrap(), given);
         for bad in ["novalue", "=x", " =x"] {
-            assert!(matches!(Given::read(&[bad.to_owned()], None, &Env::empty()), Err(GivenError::Malformed(_))));
+            assert!(matches!(
+                Given::read(&[bad.to_owned()], None, &Env::empty()),
+                Err(GivenError::Malformed(_))
+            ));
         }
         std::fs::write(&file, "[]").unwrap();
         assert!(matches!(Given::read(&[], Some(&file), &Env::empty()), Err(GivenError::Json { .. })));
@@ -151,7 +157,8 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let file = folder.join("v");
         std::fs::write(&file, "long").unwrap();
-        let mode = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        let mode =
+            |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         let uri = format!("file://{}", file.display());
         for (of_folder, of_file, expected) in
             [(0o700, 0o600, Some("long")), (0o755, 0o600, None), (0o700, 0o644, None)]

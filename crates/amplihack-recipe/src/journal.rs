@@ -14,7 +14,7 @@ use amplihack_utils::sys;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::result::{StepResult, Status};
+use crate::result::{Status, StepResult};
 
 /// The longest output within a line.
 const INLINE: usize = 64 * 1024;
@@ -250,7 +250,8 @@ impl Recorded {
             match (&mut found, entry) {
                 (None, Entry::Runner(header)) => {
                     let directory = directory.to_owned();
-                    found = Some(Self { directory, header: *header, began: at, last: at, entries: Vec::new() });
+                    found =
+                        Some(Self { directory, header: *header, began: at, last: at, entries: Vec::new() });
                 }
                 (None, _) => {}
                 (Some(found), Entry::Runner(header)) => {
@@ -278,17 +279,21 @@ impl Recorded {
             Some(true) => "completed",
             Some(false) => "failed",
             None if self.header.lives() => "running",
-            None if self.entries.iter().any(|entry| matches!(entry, Entry::Interrupted { .. })) => "interrupted",
+            None if self.entries.iter().any(|entry| matches!(entry, Entry::Interrupted { .. })) => {
+                "interrupted"
+            }
             None => "killed",
         }
     }
 
     /// Steps that ended, and how many of them failed.
     pub fn counts(&self) -> (usize, usize) {
-        let ends = || self.entries.iter().filter_map(|entry| match entry {
-            Entry::End { result, .. } => Some(result.status),
-            _ => None,
-        });
+        let ends = || {
+            self.entries.iter().filter_map(|entry| match entry {
+                Entry::End { result, .. } => Some(result.status),
+                _ => None,
+            })
+        };
         (ends().count(), ends().filter(|status| *status == Status::Failed).count())
     }
 }

@@ -120,7 +120,9 @@ impl Objects {
                 "type": "step_warning", "path": path, "step": self.steps.name(path), "message": message,
             }),
             Entry::End { path, result, .. } => end(path, result),
-            Entry::RecipeEnd { path, success } => json!({ "type": "recipe_end", "path": path, "success": success }),
+            Entry::RecipeEnd { path, success } => {
+                json!({ "type": "recipe_end", "path": path, "success": success })
+            }
             Entry::Interrupted { signal } => json!({ "type": "interrupted", "signal": signal }),
             _ => return None,
         };
@@ -161,7 +163,10 @@ impl TransitionLog {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
         let mut log = Self { path, file, steps: Steps::default() };
         let name = Value::from(name);
-        log.line(&format!("{{\"type\":\"recipe_start\",\"recipe\":{name},\"ts\":{:.6},\"pid\":{pid}}}", now()))?;
+        log.line(&format!(
+            "{{\"type\":\"recipe_start\",\"recipe\":{name},\"ts\":{:.6},\"pid\":{pid}}}",
+            now()
+        ))?;
         Ok(log)
     }
 
@@ -228,7 +233,12 @@ mod tests {
             step: step.into(),
             kind: kind.into(),
         };
-        let end = |path: &str, result: StepResult| Entry::End { path: path.into(), result, fatal: false, file: None };
+        let end = |path: &str, result: StepResult| Entry::End {
+            path: path.into(),
+            result,
+            fatal: false,
+            file: None,
+        };
         let mut text = String::new();
         for entry in [
             begin("0", "a", "bash"),

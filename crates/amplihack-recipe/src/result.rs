@@ -189,7 +189,8 @@ mod tests {
     fn the_six_fields_of_the_predecessor_and_what_is_new() {
         let mut context = Context::new();
         context.set("v", crate::value::Value::output("1.10"));
-        let step = StepResult { exit_code: Some(3), duration: Some(0.25), ..StepResult::failed("a", "bash", "no") };
+        let step =
+            StepResult { exit_code: Some(3), duration: Some(0.25), ..StepResult::failed("a", "bash", "no") };
         let result = RunResult {
             run_id: "r".into(),
             recipe_name: "n".into(),

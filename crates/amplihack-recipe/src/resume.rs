@@ -33,7 +33,8 @@ pub fn done(run: &Recorded, spool: &Spool, home: Option<&Path>) -> Done {
     for entry in &run.entries {
         match entry {
             Entry::Launch { path, name, what, .. } => {
-                let number: u32 = name.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or_default();
+                let number: u32 =
+                    name.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or_default();
                 let known = done.launches.entry(path.clone()).or_default();
                 *known = number.max(*known);
                 if what == "step" {
@@ -67,7 +68,8 @@ pub fn done(run: &Recorded, spool: &Spool, home: Option<&Path>) -> Done {
         }
     }
     for (path, session) in sessions {
-        let ended = home.zip(SessionId::parse(session).ok()).and_then(|(home, id)| Session::read(home, &id).ok()?);
+        let ended =
+            home.zip(SessionId::parse(session).ok()).and_then(|(home, id)| Session::read(home, &id).ok()?);
         if ended.and_then(|found| found.record.end).is_some_and(|end| end.is_success()) {
             done.adopt.insert(path.to_owned(), session.to_owned());
         }

@@ -6,14 +6,17 @@
 use serde_json::{Map, Value};
 
 /// Keywords that say nothing about values.
-const NOTES: &[&str] = &["$schema", "$id", "$comment", "title", "description", "default", "examples", "deprecated"];
+const NOTES: &[&str] =
+    &["$schema", "$id", "$comment", "title", "description", "default", "examples", "deprecated"];
 
 /// Checks JSON text against a schema; the error names the first place that does not fit.
 pub(crate) fn check(schema: &Value, json: &str) -> Result<(), String> {
     let value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
-    fits(schema, &value, "").map_err(|(place, fault)| {
-        if place.is_empty() { fault } else { format!("at {place}: {fault}") }
-    })
+    fits(schema, &value, "").map_err(
+        |(place, fault)| {
+            if place.is_empty() { fault } else { format!("at {place}: {fault}") }
+        },
+    )
 }
 
 type Fault = (String, String);
@@ -72,7 +75,11 @@ fn fits(schema: &Value, value: &Value, place: &str) -> Result<(), Fault> {
                 }
             }
             note if NOTES.contains(&note) => {}
-            other => return fault(format!("`outputs` asks for `{other}`, which is not checked here; leave it out")),
+            other => {
+                return fault(format!(
+                    "`outputs` asks for `{other}`, which is not checked here; leave it out"
+                ));
+            }
         }
     }
     Ok(())
@@ -86,12 +93,20 @@ fn is(value: &Value, name: &str) -> bool {
         "array" => value.is_array(),
         "object" => value.is_object(),
         "number" => value.is_number(),
-        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "integer" => {
+            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
         _ => false,
     }
 }
 
-fn object(keyword: &str, asked: &Value, all: &Map<String, Value>, value: &Value, place: &str) -> Result<(), Fault> {
+fn object(
+    keyword: &str,
+    asked: &Value,
+    all: &Map<String, Value>,
+    value: &Value,
+    place: &str,
+) -> Result<(), Fault> {
     let Value::Object(entries) = value else { return Ok(()) };
     let fault = |text: String| Err((place.to_owned(), text));
     let number = asked.as_u64().unwrap_or_default();
@@ -111,7 +126,8 @@ fn object(keyword: &str, asked: &Value, all: &Map<String, Value>, value: &Value,
         }
         "additionalProperties" => {
             let known = all.get("properties").and_then(Value::as_object);
-            let others = entries.iter().filter(|(name, _)| known.is_none_or(|known| !known.contains_key(*name)));
+            let others =
+                entries.iter().filter(|(name, _)| known.is_none_or(|known| !known.contains_key(*name)));
             for (name, inner) in others {
                 if asked == &Value::Bool(false) {
                     return fault(format!("`{name}` is not asked for"));
@@ -119,8 +135,12 @@ fn object(keyword: &str, asked: &Value, all: &Map<String, Value>, value: &Value,
                 fits(asked, inner, &format!("{place}/{name}"))?;
             }
         }
-        "minProperties" if (entries.len() as u64) < number => return fault(format!("fewer than {number} entries")),
-        "maxProperties" if entries.len() as u64 > number => return fault(format!("more than {number} entries")),
+        "minProperties" if (entries.len() as u64) < number => {
+            return fault(format!("fewer than {number} entries"));
+        }
+        "maxProperties" if entries.len() as u64 > number => {
+            return fault(format!("more than {number} entries"));
+        }
         _ => {}
     }
     Ok(())
@@ -139,7 +159,9 @@ fn list(keyword: &str, asked: &Value, value: &Value, place: &str) -> Result<(), 
         "minItems" if (items.len() as u64) < number => return fault(format!("fewer than {number} items")),
         "maxItems" if items.len() as u64 > number => return fault(format!("more than {number} items")),
         "uniqueItems" if asked == &Value::Bool(true) => {
-            if let Some((_, twice)) = items.iter().enumerate().find(|(index, item)| items[..*index].contains(item)) {
+            if let Some((_, twice)) =
+                items.iter().enumerate().find(|(index, item)| items[..*index].contains(item))
+            {
                 return fault(format!("{} is there twice", short(twice)));
             }
         }

@@ -121,7 +121,10 @@ fn spawn_here(command: &mut Command, leads_group: bool, keep: Box<dyn Send>) -> 
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     // The child cannot be gone: nobody but its owner reaps it.
     let start_time = sys::start_time(pid).unwrap_or_default();
-    Ok((Kid { child: Some(child), keep: Some(keep), pid, start_time, leads_group, on_drop: Signal::KILL }, pipes))
+    Ok((
+        Kid { child: Some(child), keep: Some(keep), pid, start_time, leads_group, on_drop: Signal::KILL },
+        pipes,
+    ))
 }
 
 impl Kid {

@@ -170,7 +170,8 @@ impl StepRun {
         let outputs = open().map_err(watch("make the files of its output"))?;
         command.stdin(Stdio::null());
         sys::prepare_child(&mut command, ChildOptions { group: true, death_signal: true });
-        let done = prepare(&mut command, spool, name, &outputs, grace).map_err(watch("prepare its keeper"))?;
+        let done =
+            prepare(&mut command, spool, name, &outputs, grace).map_err(watch("prepare its keeper"))?;
         let (mut kid, _) = spawner::spawn_prepared(command, true, Box::new(()))
             .await
             .map_err(|source| RunError::Spawn { program: program.clone(), source })?;

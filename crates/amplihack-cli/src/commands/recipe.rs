@@ -42,7 +42,13 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "NAME|PATH", required_unless_present = "resume", conflicts_with = "resume")]
     pub recipe: Option<String>,
     /// Give a name a value; may be repeated
-    #[arg(short = 'c', long = "set", value_name = "NAME=VALUE", allow_hyphen_values = true, conflicts_with = "resume")]
+    #[arg(
+        short = 'c',
+        long = "set",
+        value_name = "NAME=VALUE",
+        allow_hyphen_values = true,
+        conflicts_with = "resume"
+    )]
     pub set: Vec<String>,
     /// Give names values from a file with a JSON object
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
@@ -207,9 +213,7 @@ fn discovery(env: &Env, here: &std::path::Path, cwd: &std::path::Path, dirs: &[P
 
 fn refused(error: &CompileError) -> Failure {
     match error {
-        CompileError::NotFound(_) | CompileError::File { .. } => {
-            not_found(&error.to_string())
-        }
+        CompileError::NotFound(_) | CompileError::File { .. } => not_found(&error.to_string()),
         _ => Failure::of(
             "recipe_invalid",
             format!("the recipe cannot be run; nothing was started\n{error}"),

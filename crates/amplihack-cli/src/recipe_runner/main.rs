@@ -31,7 +31,9 @@ fn main() -> ExitCode {
     ExitCode::from(match cli.command {
         Some(Command::List(args)) => list(&env, &args),
         Some(Command::Update) => {
-            tell("error: nothing is downloaded any more; `recipe-runner-rs` comes with amplihack, update that");
+            tell(
+                "error: nothing is downloaded any more; `recipe-runner-rs` comes with amplihack, update that",
+            );
             1
         }
         None => run::run(cli.run, &env),

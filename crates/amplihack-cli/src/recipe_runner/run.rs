@@ -12,9 +12,7 @@ use amplihack_recipe::journal::Entry;
 use amplihack_recipe::plan::{CompileError, Mode, Plan, compile, describe};
 use amplihack_recipe::progress::{Lines, TransitionLog};
 use amplihack_recipe::result::{RunResult, StepResult, report};
-use amplihack_recipe::run::{
-    AgentDoor, Done, Execution, Launcher, Retry, Settings, depth, dry_run, execute,
-};
+use amplihack_recipe::run::{AgentDoor, Done, Execution, Launcher, Retry, Settings, depth, dry_run, execute};
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::new_session_id;
 
@@ -42,11 +40,16 @@ pub(crate) fn run(args: RunArgs, env: &Env) -> u8 {
 
 fn try_run(args: &RunArgs, env: &Env) -> Result<u8, Refusal> {
     let Some(recipe) = &args.recipe else {
-        return Err(("no recipe is named; give a file or a name, or see `recipe-runner-rs list`".to_owned(), ARGUMENTS));
+        return Err((
+            "no recipe is named; give a file or a name, or see `recipe-runner-rs list`".to_owned(),
+            ARGUMENTS,
+        ));
     };
-    let here = std::env::current_dir().map_err(|error| (format!("the working directory is not known: {error}"), 1))?;
-    let given = Given::read(&args.set, args.context_file.as_deref().map(|file| here.join(file)).as_deref(), env)
-        .map_err(|error| (error.to_string(), ARGUMENTS))?;
+    let here = std::env::current_dir()
+        .map_err(|error| (format!("the working directory is not known: {error}"), 1))?;
+    let given =
+        Given::read(&args.set, args.context_file.as_deref().map(|file| here.join(file)).as_deref(), env)
+            .map_err(|error| (error.to_string(), ARGUMENTS))?;
     let cwd = here.join(&args.working_dir);
     let cwd = cwd.canonicalize().map_err(|error| {
         (format!("the working directory {} cannot be used: {error}; check -C", cwd.display()), 1)
@@ -138,12 +141,17 @@ fn retry(env: &Env) -> Retry {
             .map_or(usual.times, |times| u32::try_from(times.min(100)).unwrap_or(100)),
         base: seconds("AMPLIHACK_RATELIMIT_BASE_DELAY_SECS", usual.base),
         longest: seconds("AMPLIHACK_RATELIMIT_MAX_DELAY_SECS", usual.longest),
-        fallback_auto: env.text("AMPLIHACK_RATELIMIT_FALLBACK_AUTO_MODEL").is_some_and(|text| !text.is_empty()),
+        fallback_auto: env
+            .text("AMPLIHACK_RATELIMIT_FALLBACK_AUTO_MODEL")
+            .is_some_and(|text| !text.is_empty()),
     }
 }
 
 fn door(args: &RunArgs, env: &Env) -> Result<AgentDoor, Refusal> {
-    let named = args.agent_binary.as_deref().or_else(|| env.get("AMPLIHACK_AGENT_BINARY").filter(|name| !name.is_empty()));
+    let named = args
+        .agent_binary
+        .as_deref()
+        .or_else(|| env.get("AMPLIHACK_AGENT_BINARY").filter(|name| !name.is_empty()));
     let agent = match named {
         None => AgentBinary::Claude,
         Some(name) => name.to_str().and_then(AgentBinary::from_name).ok_or_else(|| {
@@ -175,7 +183,8 @@ fn start(args: &RunArgs, env: &Env, plan: Plan, settings: Settings, context: Con
         tell(&format!("[amplihack] recipe log: {}", log.path().display()));
     }
     let audit = args.audit_dir.as_ref().map(|dir| Audit::new(dir, &settings.run_id)).transpose();
-    let mut audit = audit.map_err(|error| (format!("the audit cannot be written: {error}; check --audit-dir"), 1))?;
+    let mut audit =
+        audit.map_err(|error| (format!("the audit cannot be written: {error}; check --audit-dir"), 1))?;
     let execution = Execution {
         plan,
         settings,
@@ -204,7 +213,8 @@ fn start(args: &RunArgs, env: &Env, plan: Plan, settings: Settings, context: Con
 }
 
 fn transition_log(env: &Env, name: &str) -> Option<TransitionLog> {
-    let directory = env.path("TMPDIR").filter(|path| path.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"));
+    let directory =
+        env.path("TMPDIR").filter(|path| path.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"));
     match TransitionLog::create(&directory, name) {
         Ok(log) => Some(log),
         Err(error) => {
@@ -221,7 +231,9 @@ fn shown(args: &RunArgs, result: &RunResult) -> u8 {
             serde_json::to_writer_pretty(&mut *out, result)?;
             writeln!(out)
         } else {
-            out.write_all(report(&result.recipe_name, result.success, &result.step_results, result.duration).as_bytes())
+            out.write_all(
+                report(&result.recipe_name, result.success, &result.step_results, result.duration).as_bytes(),
+            )
         }
     });
     match result.interrupted {

@@ -35,7 +35,10 @@ fn recipe_runs(agent: AgentBinary) {
         let result = output.json();
         assert_eq!(result["context"]["end"], "passed right made-good", "{output}");
         let step = &result["step_results"][1];
-        assert_eq!((&step["status"], &step["output"]), (&"completed".into(), &"{\"verdict\":\"good\"}".into()));
+        assert_eq!(
+            (&step["status"], &step["output"]),
+            (&"completed".into(), &"{\"verdict\":\"good\"}".into())
+        );
         assert_eq!(step["agent"]["agent"], agent.name());
         assert!(step["agent"]["usage"]["input_tokens"].as_u64() > Some(0), "{step}");
         assert_eq!(result["step_results"][3]["status"], "skipped");

@@ -35,7 +35,11 @@ fn a_mistake_in_a_recipe_below_is_told_before_the_first_step() {
              - {id: z, command: 'true', condition: \"c == 'open\"}\n",
         ),
     ]);
-    for args in [&["recipe", "run", "top.yaml"][..], &["recipe", "validate", "top.yaml"], &["recipe", "run", "top.yaml", "--dry-run"]] {
+    for args in [
+        &["recipe", "run", "top.yaml"][..],
+        &["recipe", "validate", "top.yaml"],
+        &["recipe", "run", "top.yaml", "--dry-run"],
+    ] {
         let output = run(&sandbox, args);
         output.assert_code(1).assert_stdout("").assert_stderr_has("below.yaml:5:").assert_stderr_has("^");
     }
@@ -45,16 +49,27 @@ fn a_mistake_in_a_recipe_below_is_told_before_the_first_step() {
 
 #[test]
 fn results_say_what_each_process_returned() {
-    let sandbox = sandbox(&[(
-        "t.yaml",
-        "name: t\nsteps:\n  - {id: a, command: 'echo 1.10', output: v}\n  - {id: b, command: 'exit 3', fatal: false}\n  \
+    let sandbox = sandbox(&[
+        (
+            "t.yaml",
+            "name: t\nsteps:\n  - {id: a, command: 'echo 1.10', output: v}\n  - {id: b, command: 'exit 3', fatal: false}\n  \
          - {id: c, command: 'kill -9 $$', fatal: false}\n  - {id: d, command: 'sleep 600', timeout: 1, fatal: false}\n  - {id: e, recipe: u}\n",
-    ), ("u.yaml", "name: u\nsteps:\n  - {id: x, command: 'echo {{v}}', output: w}\n")]);
+        ),
+        ("u.yaml", "name: u\nsteps:\n  - {id: x, command: 'echo {{v}}', output: w}\n"),
+    ]);
     let result = result(&sandbox, &["t.yaml"], 0);
     let steps = result["step_results"].as_array().unwrap();
     let facts: Vec<Value> = steps
         .iter()
-        .map(|step| serde_json::json!([step["step_id"], step["type"], step["status"], step["exit_code"], step["signal"]]))
+        .map(|step| {
+            serde_json::json!([
+                step["step_id"],
+                step["type"],
+                step["status"],
+                step["exit_code"],
+                step["signal"]
+            ])
+        })
         .collect();
     assert_eq!(
         serde_json::json!(facts),
@@ -85,7 +100,8 @@ fn every_agent_gets_prompt_and_definition() {
             "work/a.yaml",
             "name: a\nsteps:\n  - {id: p, agent: 'any:thing', prompt: 'do {{big}}', output: v, fatal: false}\n",
         );
-        let args = ["recipe", "run", "a.yaml", "--agent", agent.name(), "--no-hooks", "--context-file", "big.json"];
+        let args =
+            ["recipe", "run", "a.yaml", "--agent", agent.name(), "--no-hooks", "--context-file", "big.json"];
         run(&sandbox, &args);
         let record = sandbox.only_run();
         let parts = record.argv.iter().chain(&record.stdin);
@@ -141,7 +157,16 @@ fn progress_for_people_and_for_programs() {
     )]);
     let output = run(&sandbox, &["recipe", "run", "t.yaml"]);
     output.assert_code(1);
-    for part in ["--- starting: t", "--- executing: t", "▶ a", "✓ a", "⊘ s", "✗ f", "Command failed (exit 1)", "--resume"] {
+    for part in [
+        "--- starting: t",
+        "--- executing: t",
+        "▶ a",
+        "✓ a",
+        "⊘ s",
+        "✗ f",
+        "Command failed (exit 1)",
+        "--resume",
+    ] {
         output.assert_stderr_has(part);
     }
     let output = prepare(&sandbox, &["recipe", "run", "t.yaml", "--progress", "jsonl"]).output();
@@ -171,5 +196,7 @@ fn a_failed_run_goes_on_where_it_failed() {
     sandbox.write("work/t2.yaml", "name: t2\nsteps:\n  - {id: a, command: 'exit 1'}\n");
     run(&sandbox, &["recipe", "run", "t2.yaml"]).assert_code(1);
     sandbox.write("work/t2.yaml", "name: t2\nsteps:\n  - {id: a, command: 'exit 0'}\n");
-    run(&sandbox, &["recipe", "run", "--resume", "latest"]).assert_code(1).assert_stderr_has("t2.yaml is not as it was");
+    run(&sandbox, &["recipe", "run", "--resume", "latest"])
+        .assert_code(1)
+        .assert_stderr_has("t2.yaml is not as it was");
 }

@@ -57,7 +57,11 @@ fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let to = to.join(entry.file_name());
-        if entry.path().is_dir() { copy(&entry.path(), &to) } else { drop(std::fs::copy(entry.path(), to).unwrap()) }
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to)
+        } else {
+            drop(std::fs::copy(entry.path(), to).unwrap())
+        }
     }
 }
 
@@ -130,7 +134,11 @@ fn faults(name: &str, place: &Place, case: &Value, output: &Output) -> Vec<Strin
                 expect(format!("{id}.error with {part}"), holds, &error);
             }
             for part in strings(&step["output_contains"]) {
-                expect(format!("{id}.output with {part}"), got["output"].to_string().contains(part), &got["output"]);
+                expect(
+                    format!("{id}.output with {part}"),
+                    got["output"].to_string().contains(part),
+                    &got["output"],
+                );
             }
         }
     }

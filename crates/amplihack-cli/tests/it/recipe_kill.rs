@@ -14,7 +14,9 @@ use crate::world::{prepare, run};
 /// Thirty steps: serial ones, a group with an agent and a recipe in it, a recipe with a group, agents.
 fn recipes(sandbox: &Sandbox) {
     let bash = |id: &str, more: &str| {
-        format!("  - {{id: {id}, command: \"sleep 0.01; echo {id} >> ran; echo value-{id}\", output: {id}{more}}}\n")
+        format!(
+            "  - {{id: {id}, command: \"sleep 0.01; echo {id} >> ran; echo value-{id}\", output: {id}{more}}}\n"
+        )
     };
     let group = ", parallel_group: g";
     let mut top = "name: thirty\ncontext: {seed: s}\nsteps:\n".to_owned();
@@ -36,7 +38,8 @@ fn recipes(sandbox: &Sandbox) {
     for id in ["c1", "c2", "c3"] {
         top += &bash(id, "");
     }
-    top += "  - {id: last, command: \"printf '%s,' {{a6}} {{g1}} {{g5}} {{i3}} {{p1}} {{c3}}\", output: last}\n";
+    top +=
+        "  - {id: last, command: \"printf '%s,' {{a6}} {{g1}} {{g5}} {{i3}} {{p1}} {{c3}}\", output: last}\n";
     let mut inner = "name: inner\nsteps:\n".to_owned();
     inner += &bash("i1", ", parallel_group: h");
     inner += &bash("i2", ", parallel_group: h");
@@ -54,8 +57,18 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-const RUN: &[&str] =
-    &["recipe", "run", "thirty.yaml", "--agent", "amplifier", "--no-hooks", "-f", "json", "--progress", "none"];
+const RUN: &[&str] = &[
+    "recipe",
+    "run",
+    "thirty.yaml",
+    "--agent",
+    "amplifier",
+    "--no-hooks",
+    "-f",
+    "json",
+    "--progress",
+    "none",
+];
 
 fn journal(sandbox: &Sandbox) -> Option<(String, Vec<Value>)> {
     let runs = std::fs::read_dir(sandbox.home().join(".amplihack/recipe-runs")).ok()?;
@@ -107,7 +120,10 @@ fn a_run_whose_runner_is_killed_at_any_instant_ends_as_if_nothing_had_been() {
     output.assert_code(0);
     let took = begun.elapsed();
     let expected = outcome(&output.stdout_text());
-    assert_eq!(expected["context"]["last"], "value-a6,value-g1,the agent's answer,value-b2,the agent's answer,value-c3,");
+    assert_eq!(
+        expected["context"]["last"],
+        "value-a6,value-g1,the agent's answer,value-b2,the agent's answer,value-c3,"
+    );
     let rounds: u32 = if long() { 200 } else { 20 };
     for round in 0..rounds {
         let sandbox = sandbox();
@@ -131,9 +147,16 @@ fn a_run_whose_runner_is_killed_at_any_instant_ends_as_if_nothing_had_been() {
             assert_eq!(count, 1, "round {round}: {path} ended twice");
             if recorded.contains_key(&path) {
                 let launches = |entries: &[Value]| {
-                    entries.iter().filter(|entry| entry["entry"] == "launch" && entry["path"] == path.as_str()).count()
+                    entries
+                        .iter()
+                        .filter(|entry| entry["entry"] == "launch" && entry["path"] == path.as_str())
+                        .count()
                 };
-                assert_eq!(launches(&before), launches(&after), "round {round}: {path} was recorded and ran again");
+                assert_eq!(
+                    launches(&before),
+                    launches(&after),
+                    "round {round}: {path} was recorded and ran again"
+                );
             }
         }
         for (id, times) in ran(&sandbox) {
@@ -169,7 +192,8 @@ fn ctrl_c_ends_everything_and_says_how_to_go_on() {
     let mut running = prepare(&sandbox, &["recipe", "run", "--resume", "latest"]).spawn();
     sandbox.write("work/slow-marker", "");
     running.until("the journal", |_| {
-        journal(&sandbox).is_some_and(|(_, entries)| entries.iter().filter(|entry| entry["entry"] == "launch").count() > 4)
+        journal(&sandbox)
+            .is_some_and(|(_, entries)| entries.iter().filter(|entry| entry["entry"] == "launch").count() > 4)
     });
     running.signal(Signal::TERM);
     running.wait().assert_code(143);

@@ -144,7 +144,8 @@ fn command(
         let path = files
             .write(world, &format!("{}.prompt.md", task.name), prompt.as_bytes())
             .map_err(|error| format!("the prompt cannot be written to a file: {error}"))?;
-        prompt = format!("Your task is in the file {}. Read all of it, then do what it says.", path.display());
+        prompt =
+            format!("Your task is in the file {}. Read all of it, then do what it says.", path.display());
     }
     let cwd = ask.cwd.canonicalize().unwrap_or_else(|_| ask.cwd.clone());
     let args = relay(Relay {
@@ -205,7 +206,16 @@ fn tail(text: &str, bytes: usize) -> &str {
 fn says_rate_limit(error: &str, output: &str) -> bool {
     let says = |line: &str| {
         let line = line.to_lowercase();
-        let status = ["http 429", "http/1.1 429", "http/2 429", "status 429", "status: 429", "status code 429", "error 429", "error: 429"];
+        let status = [
+            "http 429",
+            "http/1.1 429",
+            "http/2 429",
+            "status 429",
+            "status: 429",
+            "status code 429",
+            "error 429",
+            "error: 429",
+        ];
         let words = ["rate limit", "rate_limit_error", "too many requests", "usage limit reached"];
         status.iter().chain(&words).any(|phrase| line.contains(phrase))
     };
@@ -235,7 +245,8 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Ende
     let installed = match own.installed.get() {
         Some(installed) => installed.clone(),
         None => {
-            let found = discover(own.agent, env, &own.config, Versions::Cached).map_err(|error| error.to_string())?;
+            let found =
+                discover(own.agent, env, &own.config, Versions::Cached).map_err(|error| error.to_string())?;
             own.installed.get_or_init(|| found).clone()
         }
     };
@@ -339,7 +350,11 @@ mod tests {
 
     #[test]
     fn a_rate_limit_is_what_agents_say_and_not_a_line_number() {
-        for line in ["You've hit your rate limit, reset in 3 minutes", "HTTP 429 Too Many Requests", "API error: status 429"] {
+        for line in [
+            "You've hit your rate limit, reset in 3 minutes",
+            "HTTP 429 Too Many Requests",
+            "API error: status 429",
+        ] {
             assert!(says_rate_limit(line, ""), "{line}");
             assert!(says_rate_limit("", line), "{line}");
         }

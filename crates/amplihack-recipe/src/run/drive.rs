@@ -44,7 +44,14 @@ pub struct World {
 
 impl World {
     /// A world around the run that `journal` keeps.
-    pub fn new(env: Env, scripts: Env, agents: Env, journal: &Journal, door: AgentDoor, grace: Duration) -> Self {
+    pub fn new(
+        env: Env,
+        scripts: Env,
+        agents: Env,
+        journal: &Journal,
+        door: AgentDoor,
+        grace: Duration,
+    ) -> Self {
         let (notes, noted) = mpsc::unbounded_channel();
         Self {
             env,
@@ -240,8 +247,12 @@ async fn do_task(
                 return ended.into();
             }
             match process::script(world, &task.name, prepared) {
-                Err(error) => Ended::NotStarted(format!("the step's files cannot be written: {error}")).into(),
-                Ok((command, _files)) => process::run(world, &task.name, command, cwd, *timeout, stopped).await,
+                Err(error) => {
+                    Ended::NotStarted(format!("the step's files cannot be written: {error}")).into()
+                }
+                Ok((command, _files)) => {
+                    process::run(world, &task.name, command, cwd, *timeout, stopped).await
+                }
             }
         }
     }

@@ -19,7 +19,9 @@ pub fn depth(env: &Env, limit: u64) -> Result<u64, String> {
         Some(value) if value.is_empty() => 0,
         // A guard that cannot count does not wave through.
         Some(value) => value.to_str().and_then(|text| text.trim().parse().ok()).ok_or_else(|| {
-            format!("{DEPTH} does not hold a number, so the depth of this run is not known; unset it at the top")
+            format!(
+                "{DEPTH} does not hold a number, so the depth of this run is not known; unset it at the top"
+            )
         })?,
     };
     if above >= limit {
@@ -41,7 +43,9 @@ pub fn of_scripts(env: &Env, run_id: &str, depth: u64, limit: u64, agent: &str) 
             !(name == "CLAUDECODE" || name.starts_with("RECIPE_VAR_") || name.starts_with("RECIPE_NUMBER_"))
         })
         .collect();
-    for (name, value) in [("HOME", "/"), ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")] {
+    for (name, value) in
+        [("HOME", "/"), ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")]
+    {
         if own.get(name).is_none_or(std::ffi::OsStr::is_empty) {
             own.set(name, value);
         }
@@ -49,7 +53,9 @@ pub fn of_scripts(env: &Env, run_id: &str, depth: u64, limit: u64, agent: &str) 
     own.set(RUN_ID, run_id);
     own.set(DEPTH, depth.to_string());
     own.set(AGENT, agent);
-    for (name, value) in [(TREE, run_id.to_owned()), (MAX_DEPTH, limit.to_string()), (MAX_SESSIONS, "10".to_owned())] {
+    for (name, value) in
+        [(TREE, run_id.to_owned()), (MAX_DEPTH, limit.to_string()), (MAX_SESSIONS, "10".to_owned())]
+    {
         if own.get(name).is_none() {
             own.set(name, value);
         }
@@ -72,9 +78,16 @@ mod tests {
 
     #[test]
     fn scripts_get_the_runners_environment_without_what_misleads() {
-        let env = Env::from_iter([("CLAUDECODE", "1"), ("RECIPE_VAR_x", "old"), ("KEPT", "k"), (TREE, "t"), ("HOME", "/h")]);
+        let env = Env::from_iter([
+            ("CLAUDECODE", "1"),
+            ("RECIPE_VAR_x", "old"),
+            ("KEPT", "k"),
+            (TREE, "t"),
+            ("HOME", "/h"),
+        ]);
         let own = of_scripts(&env, "run", 2, 6, "claude");
-        let names: Vec<_> = own.iter().map(|(name, value)| format!("{}={}", name.display(), value.display())).collect();
+        let names: Vec<_> =
+            own.iter().map(|(name, value)| format!("{}={}", name.display(), value.display())).collect();
         assert_eq!(
             names,
             [

@@ -11,7 +11,10 @@ use amplihack_utils::log::LogError;
 use amplihack_utils::sys;
 use sha2::{Digest, Sha256};
 
-use super::{AgentDoor, Machine, RunError, Settings, StepInput, StepOutput, World, drive, preflight, scripts_environment};
+use super::{
+    AgentDoor, Machine, RunError, Settings, StepInput, StepOutput, World, drive, preflight,
+    scripts_environment,
+};
 use crate::context::Context;
 use crate::journal::{Entry, Header, Journal, RUN_ID, runs};
 use crate::plan::Plan;
@@ -100,7 +103,8 @@ pub fn dry_run(plan: Plan, settings: Settings, context: Context) -> Option<RunRe
 ///
 /// Every entry is in the journal before `seen` is shown it.
 pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<RunResult, ExecuteError> {
-    let Execution { plan, settings, context, given, env, home, door, depth: (depth, limit), grace, signals } = execution;
+    let Execution { plan, settings, context, given, env, home, door, depth: (depth, limit), grace, signals } =
+        execution;
     let root = &plan.root().recipe;
     if let Some(fault) = preflight(root, &context, &settings.cwd) {
         return Ok(RunResult {
@@ -130,7 +134,9 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
     let directory = match (&home, &temporary) {
         (Some(home), _) => runs(home).join(&settings.run_id),
         (None, Some(temporary)) => temporary.path().to_owned(),
-        (None, None) => return Err(failed("a directory for the run cannot be made")(std::io::ErrorKind::NotFound.into())),
+        (None, None) => {
+            return Err(failed("a directory for the run cannot be made")(std::io::ErrorKind::NotFound.into()));
+        }
     };
     let kept = |error: LogError| ExecuteError::Run(RunError::Journal(error));
     let mut journal = Journal::open(&directory).map_err(kept)?;

@@ -183,13 +183,20 @@ impl Machine {
         let steps = &self.recipe(id).steps;
         let first = scope.next;
         let group = &steps[first].parallel_group;
-        let together = steps[first..].iter().take_while(|step| group.is_some() && step.parallel_group == *group);
+        let together =
+            steps[first..].iter().take_while(|step| group.is_some() && step.parallel_group == *group);
         let count = together.count().max(1);
         let prefix = if scope.path.is_empty() { String::new() } else { format!("{}.", scope.path) };
         let context = scope.context.clone();
         let members: Vec<usize> = (first..first + count)
             .map(|index| {
-                self.actives.push(Active::new(id, index, format!("{prefix}{index}"), context.clone(), self.now));
+                self.actives.push(Active::new(
+                    id,
+                    index,
+                    format!("{prefix}{index}"),
+                    context.clone(),
+                    self.now,
+                ));
                 self.actives.len() - 1
             })
             .collect();
@@ -214,7 +221,11 @@ impl Machine {
         if let Some(result) = self.settings.done.ended.remove(&self.actives[id].path) {
             return self.replay(id, result);
         }
-        self.record(Entry::Begin { path: self.actives[id].path.clone(), step: step_id, kind: kind.to_owned() });
+        self.record(Entry::Begin {
+            path: self.actives[id].path.clone(),
+            step: step_id,
+            kind: kind.to_owned(),
+        });
         if !self.hook(id, Phase::Before) {
             self.judge_condition(id);
         }
@@ -341,7 +352,8 @@ impl Machine {
     fn done(&mut self, success: bool) {
         self.finished = true;
         let signal = self.interrupted.filter(|_| !success);
-        let mut results = self.scopes.first_mut().map(|scope| std::mem::take(&mut scope.results)).unwrap_or_default();
+        let mut results =
+            self.scopes.first_mut().map(|scope| std::mem::take(&mut scope.results)).unwrap_or_default();
         if let (Some(signal), Some(scope)) = (signal, self.scopes.first()) {
             for active in &scope.group {
                 let step = self.step_of(*active);
@@ -366,7 +378,8 @@ impl Machine {
 
 /// What a name gets that holds a step's output.
 fn stored(result: &StepResult) -> Value {
-    let found = if result.json { Value::from_json(result.exact.as_ref().unwrap_or(&result.output)) } else { None };
+    let found =
+        if result.json { Value::from_json(result.exact.as_ref().unwrap_or(&result.output)) } else { None };
     found.unwrap_or_else(|| Value::output(&*result.output))
 }
 

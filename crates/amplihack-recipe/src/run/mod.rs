@@ -21,8 +21,8 @@ use amplihack_utils::sys::Exit;
 
 pub use agent_step::{AgentDoor, Launcher, NO_REENTRY, Own};
 pub use drive::{Finished, RunError, World, drive};
-pub use execute::{Execution, ExecuteError, dry_run, execute, sources};
 pub use environment::{depth, of_scripts as scripts_environment};
+pub use execute::{ExecuteError, Execution, dry_run, execute, sources};
 pub use machine::Machine;
 pub use preflight::preflight;
 
@@ -72,14 +72,20 @@ pub struct Retry {
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { times: 5, base: Duration::from_secs(60), longest: Duration::from_mins(10), fallback_auto: false }
+        Self {
+            times: 5,
+            base: Duration::from_secs(60),
+            longest: Duration::from_mins(10),
+            fallback_auto: false,
+        }
     }
 }
 
 impl Retry {
     /// The pause before attempt number `attempt`, of which the first is 1.
     fn pause(&self, attempt: u32) -> Duration {
-        let doubled = self.base.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(2)).unwrap_or(u32::MAX));
+        let doubled =
+            self.base.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(2)).unwrap_or(u32::MAX));
         doubled.min(self.longest)
     }
 }

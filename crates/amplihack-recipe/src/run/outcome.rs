@@ -42,10 +42,14 @@ fn why(step: &Step, end: &ProgramEnd) -> Option<String> {
         return Some(format!("Command timed out{limit}"));
     }
     match end.exit {
-        Some(Exit::Code(0)) if end.lost => Some("Command's output is lost: no room for it on the disk".to_owned()),
+        Some(Exit::Code(0)) if end.lost => {
+            Some("Command's output is lost: no room for it on the disk".to_owned())
+        }
         Some(Exit::Code(0)) => None,
         Some(Exit::Code(code)) => Some(format!("Command failed (exit {code})")),
-        Some(Exit::Signal(signal)) => Some(format!("Command was killed by signal {signal} ({})", name(signal))),
+        Some(Exit::Signal(signal)) => {
+            Some(format!("Command was killed by signal {signal} ({})", name(signal)))
+        }
         None => Some("Command's end is not known: what watched over it was killed".to_owned()),
     }
 }

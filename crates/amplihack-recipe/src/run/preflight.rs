@@ -13,9 +13,15 @@ pub fn preflight(recipe: &Recipe, context: &Context, cwd: &Path) -> Option<Strin
         let text = context.lookup(name).map(|value| value.text().to_owned()).unwrap_or_default();
         let path = cwd.join(text.trim());
         let fault = match check {
-            Check::Nonempty if text.trim().is_empty() => Some(format!("'{name}' is required but empty or missing")),
-            Check::Path if text.trim().is_empty() => Some(format!("'{name}' is required (must be a valid path)")),
-            Check::Path if !path.exists() => Some(format!("'{name}' path '{}' does not exist", path.display())),
+            Check::Nonempty if text.trim().is_empty() => {
+                Some(format!("'{name}' is required but empty or missing"))
+            }
+            Check::Path if text.trim().is_empty() => {
+                Some(format!("'{name}' is required (must be a valid path)"))
+            }
+            Check::Path if !path.exists() => {
+                Some(format!("'{name}' path '{}' does not exist", path.display()))
+            }
             Check::GitRepo if text.trim().is_empty() => {
                 Some(format!("'{name}' is required (must be a git repo path)"))
             }

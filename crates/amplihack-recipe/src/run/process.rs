@@ -37,7 +37,10 @@ impl From<Ended> for Ran {
 pub(super) fn script(world: &World, name: &str, prepared: &Prepared) -> io::Result<(Command, Files)> {
     let mut files = Files::default();
     let mut command = Command::new("/bin/bash");
-    command.env_clear().envs(world.scripts.iter()).envs(prepared.env.iter().map(|(name, value)| (name, value)));
+    command
+        .env_clear()
+        .envs(world.scripts.iter())
+        .envs(prepared.env.iter().map(|(name, value)| (name, value)));
     if let Some(values) = &prepared.sourced {
         let path = files.write(world, &format!("{name}.values"), values)?;
         command.env(VALUES, path);
@@ -84,7 +87,8 @@ pub(super) async fn run(
     mut stop: watch::Receiver<Option<Signal>>,
 ) -> Ran {
     if !cwd.is_dir() {
-        let error = format!("the working directory {} is no directory; check working_dir and -C", cwd.display());
+        let error =
+            format!("the working directory {} is no directory; check working_dir and -C", cwd.display());
         return Ended::NotStarted(error).into();
     }
     command.current_dir(cwd);
@@ -116,7 +120,8 @@ pub(super) async fn run(
     }
     let end = run.finish();
     let why = end.why;
-    let interrupted = matches!(why, Why::Interrupted(_)) && end.record.is_none_or(|record| record.ended_by_us);
+    let interrupted =
+        matches!(why, Why::Interrupted(_)) && end.record.is_none_or(|record| record.ended_by_us);
     let ended = if interrupted {
         Ended::Interrupted
     } else {

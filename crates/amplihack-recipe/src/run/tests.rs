@@ -62,7 +62,11 @@ fn play(machine: &mut Machine, mut answer: impl FnMut(&Task) -> Ended) -> (RunRe
 }
 
 fn code(code: i32, output: &str) -> Ended {
-    Ended::Program(ProgramEnd { exit: Some(Exit::Code(code)), output: output.to_owned(), ..ProgramEnd::default() })
+    Ended::Program(ProgramEnd {
+        exit: Some(Exit::Code(code)),
+        output: output.to_owned(),
+        ..ProgramEnd::default()
+    })
 }
 
 fn said(text: &str) -> Ended {
@@ -75,7 +79,8 @@ fn echo(task: &Task) -> Ended {
         Work::Script { prepared, .. } => {
             let mut text = prepared.text.clone();
             for (name, value) in &prepared.env {
-                text = text.replace(&format!("\"${{{name}}}\""), value).replace(&format!("\"${name}\""), value);
+                text =
+                    text.replace(&format!("\"${{{name}}}\""), value).replace(&format!("\"${name}\""), value);
             }
             code(i32::from(text.contains("fail")), text.trim_start_matches("echo ").trim())
         }
@@ -102,7 +107,10 @@ fn a_group_is_started_at_once_and_taken_over_in_the_order_of_the_file() {
     let (result, _) = play(&mut machine, echo);
     assert!(result.success);
     let value = |name: &str| result.context.get(name).map(|value| value.text().to_owned());
-    assert_eq!((value("v"), value("x"), value("p")), (Some("B".into()), Some("X".into()), Some("p old".into())));
+    assert_eq!(
+        (value("v"), value("x"), value("p")),
+        (Some("B".into()), Some("X".into()), Some("p old".into()))
+    );
 }
 
 #[test]
@@ -142,7 +150,8 @@ fn everything_is_recorded_before_it_is_started_and_before_the_next_begins() {
 #[test]
 fn what_is_done_is_not_started_again_and_its_values_are_there() {
     let text = "name: n\nsteps:\n  - {id: a, command: echo 1.10, output: a}\n  - {id: r, recipe: inner}\n  - {id: z, command: 'echo {{a}} {{x}}', output: z}\n";
-    let inner = "name: inner\nsteps:\n  - {id: x, command: echo X, output: x}\n  - {id: y, command: echo Y}\n";
+    let inner =
+        "name: inner\nsteps:\n  - {id: x, command: echo X, output: x}\n  - {id: y, command: echo Y}\n";
     let (whole, entries) = play(&mut machine(text, inner, |_| {}), echo);
     let ends: Vec<(String, StepResult)> = entries
         .into_iter()
@@ -161,9 +170,15 @@ fn what_is_done_is_not_started_again_and_its_values_are_there() {
             started.push(task.path.clone());
             echo(task)
         });
-        assert_eq!(serde_json::to_value(&result.context).unwrap(), serde_json::to_value(&whole.context).unwrap());
+        assert_eq!(
+            serde_json::to_value(&result.context).unwrap(),
+            serde_json::to_value(&whole.context).unwrap()
+        );
         assert_eq!(statuses(&result), statuses(&whole));
-        assert!(started.iter().all(|path| ends[..count].iter().all(|(done, _)| done != path)), "{count} {started:?}");
+        assert!(
+            started.iter().all(|path| ends[..count].iter().all(|(done, _)| done != path)),
+            "{count} {started:?}"
+        );
     }
 }
 
@@ -219,7 +234,8 @@ fn limits_name_the_recipe_and_the_way() {
     let error = &result.step_results[1].error;
     assert!(error.contains("limit (2) of recipe 'top' exceeded at top > r > inner > y"), "{error}");
     let itself = "name: inner\nsteps:\n  - {id: again, recipe: inner}\n";
-    let (result, entries) = play(&mut machine("name: top\nsteps:\n  - {id: r, recipe: inner}\n", itself, |_| {}), echo);
+    let (result, entries) =
+        play(&mut machine("name: top\nsteps:\n  - {id: r, recipe: inner}\n", itself, |_| {}), echo);
     assert!(!result.success);
     let begun = entries.iter().filter(|entry| matches!(entry, Entry::Recipe { .. })).count();
     assert_eq!(begun, 7);

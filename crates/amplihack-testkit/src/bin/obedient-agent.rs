@@ -43,7 +43,8 @@ fn obey(env: &Env, prompt: &str, call: usize) -> u8 {
     for line in prompt.lines().map(str::trim) {
         let Some(order) = line.strip_prefix('@') else { continue };
         let (word, rest) = order.split_once(' ').unwrap_or((order, ""));
-        let number = || rest.split(' ').next().and_then(|word| word.parse::<usize>().ok()).unwrap_or_default();
+        let number =
+            || rest.split(' ').next().and_then(|word| word.parse::<usize>().ok()).unwrap_or_default();
         match word {
             "out" => println!("{rest}"),
             "err" => eprintln!("{rest}"),

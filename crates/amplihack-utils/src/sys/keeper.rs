@@ -241,9 +241,8 @@ impl Keeper<'_> {
 
     /// Closes what this process inherited and does not need: the step's ends of the pipes, and whatever else was open.
     fn close_others(&self, signals: RawFd) {
-        let mut needed = [
-            self.pipes[0], self.pipes[1], self.files[0], self.files[1], self.directory, self.tell, signals,
-        ];
+        let mut needed =
+            [self.pipes[0], self.pipes[1], self.files[0], self.files[1], self.directory, self.tell, signals];
         needed.sort_unstable();
         let mut from = 0;
         let close = |from: RawFd, to: RawFd| {

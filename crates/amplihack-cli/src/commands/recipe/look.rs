@@ -58,7 +58,9 @@ pub(super) fn validate(args: &LookArgs, env: &Env) -> Result<u8, Failure> {
             let recipe = &plan.root().recipe;
             if args.json {
                 let warnings: Vec<String> = plan.warnings.iter().map(ToString::to_string).collect();
-                ui::data(&line(&json!({ "recipe": recipe.name, "valid": true, "errors": [], "warnings": warnings }))?)?;
+                ui::data(&line(
+                    &json!({ "recipe": recipe.name, "valid": true, "errors": [], "warnings": warnings }),
+                )?)?;
             } else {
                 for warning in &plan.warnings {
                     ui::note("warning", warning);
@@ -70,7 +72,9 @@ pub(super) fn validate(args: &LookArgs, env: &Env) -> Result<u8, Failure> {
         }
         Err(error) if args.json && !error.diagnostics().is_empty() => {
             let errors: Vec<String> = error.diagnostics().iter().map(ToString::to_string).collect();
-            ui::data(&line(&json!({ "recipe": args.recipe, "valid": false, "errors": errors, "warnings": [] }))?)?;
+            ui::data(&line(
+                &json!({ "recipe": args.recipe, "valid": false, "errors": errors, "warnings": [] }),
+            )?)?;
             Ok(ExitKind::Failed.code())
         }
         Err(error) => Err(refused(&error)),

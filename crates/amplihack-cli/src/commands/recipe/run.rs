@@ -82,12 +82,11 @@ fn new(args: &RunArgs, env: &Env, here: &Path) -> Result<Wanted, Failure> {
     let given = Given::read(&args.set, file.as_deref(), env)
         .map_err(|error| Failure::usage(error.to_string(), "see `amplihack recipe run --help`"))?;
     let cwd = here.join(&args.working_dir);
-    let cwd = cwd
-        .canonicalize()
-        .map_err(|error| Failure::system(&format!("the working directory {} cannot be used", cwd.display()), &error))?;
-    let agent = args
-        .agent
-        .unwrap_or_else(|| resolve_in(&cwd, env, &System::new(env), jiff::Timestamp::now()).agent);
+    let cwd = cwd.canonicalize().map_err(|error| {
+        Failure::system(&format!("the working directory {} cannot be used", cwd.display()), &error)
+    })?;
+    let agent =
+        args.agent.unwrap_or_else(|| resolve_in(&cwd, env, &System::new(env), jiff::Timestamp::now()).agent);
     let recipe_dirs = args.recipe_dir.iter().map(|dir| here.join(dir)).collect();
     let asked = Asked {
         given,
@@ -103,8 +102,10 @@ fn new(args: &RunArgs, env: &Env, here: &Path) -> Result<Wanted, Failure> {
     let discovery = discovery(env, here, &cwd, &asked.recipe_dirs);
     let name = args.recipe.as_deref().unwrap_or_default();
     let entry = discovery.entry(name, here).map_err(|error| not_found(&error.to_string()))?;
-    let plan = compile(&entry, &discovery, Mode::Strict, &asked.given.names()).map_err(|error| refused(&error))?;
-    let run_id = new_session_id().map_err(|error| Failure::system("no id for the run could be made", &error))?;
+    let plan =
+        compile(&entry, &discovery, Mode::Strict, &asked.given.names()).map_err(|error| refused(&error))?;
+    let run_id =
+        new_session_id().map_err(|error| Failure::system("no id for the run could be made", &error))?;
     Ok(Wanted { asked, entry, cwd, run_id: run_id.to_string(), done: Done::default(), plan })
 }
 
@@ -120,7 +121,10 @@ fn again(id: &str, env: &Env, config: &Config) -> Result<Wanted, Failure> {
             return Err(failed(message, "wait for its end, or end that process"));
         }
         "completed" => {
-            return Err(failed(format!("the run {id} is complete"), "start a new one with `amplihack recipe run`"));
+            return Err(failed(
+                format!("the run {id} is complete"),
+                "start a new one with `amplihack recipe run`",
+            ));
         }
         _ => {}
     }
@@ -129,7 +133,8 @@ fn again(id: &str, env: &Env, config: &Config) -> Result<Wanted, Failure> {
         failed(message, "begin it anew with `amplihack recipe run`")
     })?;
     let discovery = discovery(env, &header.cwd, &header.cwd, &asked.recipe_dirs);
-    let plan = compile(&header.recipe, &discovery, Mode::Strict, &asked.given.names()).map_err(|error| refused(&error))?;
+    let plan = compile(&header.recipe, &discovery, Mode::Strict, &asked.given.names())
+        .map_err(|error| refused(&error))?;
     let now = sources(&plan);
     if let Some((path, _)) = now.iter().find(|found| !header.sources.contains(found)) {
         let message = format!("{} is not as it was when the run {id} began", path.display());
@@ -145,7 +150,14 @@ fn again(id: &str, env: &Env, config: &Config) -> Result<Wanted, Failure> {
     let spool = Spool::open(&run.directory.join("steps"))
         .map_err(|error| Failure::system("the run's directory cannot be used", &error))?;
     let done = resume::done(&run, &spool, env.amplihack_home().as_deref());
-    Ok(Wanted { asked, entry: header.recipe.clone(), cwd: header.cwd.clone(), run_id: id.clone(), done, plan })
+    Ok(Wanted {
+        asked,
+        entry: header.recipe.clone(),
+        cwd: header.cwd.clone(),
+        run_id: id.clone(),
+        done,
+        plan,
+    })
 }
 
 fn settings(asked: &Asked, run_id: String, cwd: PathBuf, done: Done) -> Settings {
@@ -219,8 +231,9 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
         grace,
         signals: true,
     };
-    let result = execute(execution, &mut seen)
-        .map_err(|error| Failure::of("run_failed", error.to_string(), "see the cause above", ExitKind::Failed))?;
+    let result = execute(execution, &mut seen).map_err(|error| {
+        Failure::of("run_failed", error.to_string(), "see the cause above", ExitKind::Failed)
+    })?;
     let code = print(&result, args.format)?;
     if !result.success {
         ui::note("hint", format!("`amplihack recipe run --resume {run_id}` goes on with what is not done"));
@@ -229,7 +242,10 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
 }
 
 fn level(name: &str) -> Option<Permissions> {
-    [Level::Ask, Level::Edit, Level::Full].map(Permissions::from).into_iter().find(|level| level.to_string() == name)
+    [Level::Ask, Level::Edit, Level::Full]
+        .map(Permissions::from)
+        .into_iter()
+        .find(|level| level.to_string() == name)
 }
 
 /// Prints the result and returns the exit code.

@@ -53,7 +53,10 @@ pub(super) fn one(env: &Env, id: &str) -> Result<Recorded, Failure> {
         if let [_, _, ..] = &runs[..]
             && !runs.iter().any(|run| run.header.run_id == id)
         {
-            return Err(Failure::usage(format!("{} runs begin with {id}", runs.len()), "give more of the id"));
+            return Err(Failure::usage(
+                format!("{} runs begin with {id}", runs.len()),
+                "give more of the id",
+            ));
         }
     }
     runs.pop().ok_or_else(|| {

@@ -8,7 +8,8 @@ use crate::result::{AgentRecord, report};
 use crate::schema::check;
 
 /// What an agent is told that did not answer in JSON.
-const REMINDER: &str = "\n\nIMPORTANT: answer with valid JSON only: no text before or after it, no markdown fences.";
+const REMINDER: &str =
+    "\n\nIMPORTANT: answer with valid JSON only: no text before or after it, no markdown fences.";
 
 impl Machine {
     pub(super) fn ended(&mut self, id: usize, end: Ended) {
@@ -126,13 +127,16 @@ impl Machine {
 
     /// The recipe inside has ended.
     pub(super) fn inner_ended(&mut self, id: usize, inner: usize) {
-        let (name, took) = (self.recipe(inner).name.clone(), self.now.saturating_sub(self.scopes[inner].began));
+        let (name, took) =
+            (self.recipe(inner).name.clone(), self.now.saturating_sub(self.scopes[inner].began));
         let scope = &mut self.scopes[inner];
         let (results, success) = (std::mem::take(&mut scope.results), !scope.failed);
         let changed = std::mem::take(&mut scope.changed);
         let context = std::mem::take(&mut scope.context);
-        self.actives[id].merge =
-            changed.into_iter().filter_map(|name| context.get(&name).cloned().map(|value| (name, value))).collect();
+        self.actives[id].merge = changed
+            .into_iter()
+            .filter_map(|name| context.get(&name).cloned().map(|value| (name, value)))
+            .collect();
         let step = self.step_of(id);
         let mut result = StepResult::new(&step.id, step.kind.name(), Status::Completed);
         if success {
@@ -170,7 +174,8 @@ impl Machine {
             result.output = answer.output.clone();
             result.error.clear();
         } else {
-            let said: String = if answer.error.is_empty() { answer.output.to_string() } else { answer.error.clone() };
+            let said: String =
+                if answer.error.is_empty() { answer.output.to_string() } else { answer.error.clone() };
             let said: String = said.chars().take(500).collect();
             result.error = format!("{}\nRecovery failed: {said}", result.error);
         }
@@ -240,4 +245,3 @@ fn failure(name: &str, results: &[StepResult]) -> String {
     }
     text
 }
-

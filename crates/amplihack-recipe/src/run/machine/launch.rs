@@ -79,7 +79,8 @@ impl Machine {
     pub(super) fn directory(&self, id: usize) -> PathBuf {
         let context = &self.actives[id].context;
         let own = self.step_of(id).working_dir.as_ref().map(|template| template.render(context));
-        own.filter(|own| !own.is_empty()).map_or_else(|| self.settings.cwd.clone(), |own| join(&self.settings.cwd, &own))
+        own.filter(|own| !own.is_empty())
+            .map_or_else(|| self.settings.cwd.clone(), |own| join(&self.settings.cwd, &own))
     }
 
     /// Puts a question to the step's agent for the first time.
@@ -131,8 +132,11 @@ impl Machine {
         let inner = &self.plan.recipes[target].recipe;
         let (limits, mut context) = (inner.limits, inner.context.clone());
         let outside = &self.actives[id].context;
-        let mut changed: std::collections::BTreeSet<String> =
-            context.iter().filter(|(name, _)| outside.get(name).is_none()).map(|(name, _)| name.to_owned()).collect();
+        let mut changed: std::collections::BTreeSet<String> = context
+            .iter()
+            .filter(|(name, _)| outside.get(name).is_none())
+            .map(|(name, _)| name.to_owned())
+            .collect();
         let given: Vec<(String, Value)> = match &self.step_of(id).kind {
             StepKind::Recipe { context: arguments, .. } => {
                 arguments.iter().map(|(name, argument)| (name.clone(), argument.render(outside))).collect()
