@@ -11,6 +11,7 @@ use crate::commands::amp::AmpCommand;
 use crate::commands::audit::AuditCommand;
 use crate::commands::copilot::CopilotCommand;
 use crate::commands::policy::PolicyCommand;
+use crate::commands::recipe::RecipeCommand;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::stream::StreamCommand;
 use crate::ui::Format;
@@ -55,6 +56,9 @@ pub(crate) enum Command {
     Install(InstallArgs),
     /// Take back what `install` did
     Uninstall(UninstallArgs),
+    /// Run recipes: workflows of shell, agent and nested steps
+    #[command(subcommand)]
+    Recipe(RecipeCommand),
     /// Look at runs whose events were kept, go on with one, or remove old ones
     #[command(subcommand)]
     Sessions(SessionsCommand),
@@ -315,6 +319,7 @@ impl Cli {
             Command::Config(ConfigCommand::Show { json, .. }) => *json,
             Command::Policy(command) => command.json(),
             Command::Audit(command) => command.json(),
+            Command::Recipe(command) => command.json(),
             Command::Sessions(command) => command.json(),
             Command::Amp(AmpArgs { command: Some(command), .. }) => command.json(),
             Command::Copilot(CopilotArgs { command: Some(command), .. }) => command.json(),

@@ -83,6 +83,20 @@ pub(crate) fn note(label: &str, text: impl std::fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{label}: {text}");
 }
 
+/// One line for a person, without a label.
+pub(crate) fn plain(text: &str) {
+    // A closed stderr must not end the run.
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Writes to stdout what `write` writes, without having all of it at once.
+pub(crate) fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    write(&mut out)
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::system("stdout could not be written", &error))
+}
+
 /// `value` as one line of JSON.
 pub(crate) fn line(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value)

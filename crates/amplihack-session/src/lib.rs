@@ -5,6 +5,9 @@
 //! answers only when nothing of the run is left, or says what is. What to do when is decided by [`Escalation`], which
 //! knows no process and no clock; the rest carries it out. Dropping a run ends it.
 //!
+//! A [`step`] is a program whose end is written down even when this process is dead; what a dead runner left is ended by
+//! [`leftovers`].
+//!
 //! [`EventRun`] is the same run as a stream of typed events, with a [`journal`] on disk.
 //!
 //! This crate knows nothing of agents' command lines.
@@ -13,6 +16,7 @@ mod block;
 mod error;
 mod escalation;
 pub mod journal;
+pub mod leftovers;
 mod outcome;
 mod pipes;
 mod report;
@@ -20,6 +24,7 @@ mod run;
 mod signals;
 mod spawner;
 mod spec;
+pub mod step;
 mod stream;
 mod tree;
 
@@ -31,5 +36,6 @@ pub use journal::{Journal, RunRecord};
 pub use outcome::{Captured, Deadline, Outcome, Process, Why};
 pub use report::Report;
 pub use run::{AgentRun, run_to_end};
+pub use signals::Interrupts;
 pub use spec::{Deadlines, Input, Output, RunSpec, Terminal};
 pub use stream::{EventRun, Finished, Judge, Reading};

@@ -19,6 +19,30 @@ pub(crate) enum Notice {
     Continued,
 }
 
+/// The signals that end what this process does, for one that has several runs. From its making on they have no other effect.
+pub struct Interrupts(Listener);
+
+impl Interrupts {
+    /// Listens to SIGINT, SIGQUIT, SIGTERM and SIGHUP, except for those that are ignored now.
+    pub fn listen() -> io::Result<Self> {
+        Listener::new(Terminal::Detached).map(Self)
+    }
+
+    /// Listens to nothing, for a library.
+    pub fn none() -> Self {
+        Self(Listener::deaf())
+    }
+
+    /// The next of them. Cancel-safe.
+    pub async fn next(&mut self) -> Signal {
+        loop {
+            if let Notice::End(signal) = self.0.next().await {
+                return signal;
+            }
+        }
+    }
+}
+
 /// Listens from its making on. Once listened to, a signal never has its default effect on this process again.
 pub(crate) struct Listener {
     streams: Vec<(Option<Notice>, unix::Signal)>,

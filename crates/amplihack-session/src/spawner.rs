@@ -76,6 +76,8 @@ pub(crate) struct Kid {
     pub(crate) pid: u32,
     pub(crate) start_time: u64,
     pub(crate) leads_group: bool,
+    /// What it gets when it is dropped: SIGKILL, unless it ends its own tree on something gentler.
+    pub(crate) on_drop: Signal,
 }
 
 /// A child's ends of the pipes that it was given.
@@ -88,6 +90,15 @@ pub(crate) async fn spawn(
     keep: Box<dyn Send>,
 ) -> io::Result<(Kid, Pipes)> {
     sys::prepare_child(&mut command, ChildOptions { group: leads_group, death_signal: true });
+    spawn_prepared(command, leads_group, keep).await
+}
+
+/// Spawns a `command` that is prepared already, from a thread that never ends.
+pub(crate) async fn spawn_prepared(
+    mut command: Command,
+    leads_group: bool,
+    keep: Box<dyn Send>,
+) -> io::Result<(Kid, Pipes)> {
     if sys::is_main_thread() {
         // Saves a thread, which costs as much as the spawning.
         return spawn_here(&mut command, leads_group, keep);
@@ -110,7 +121,10 @@ fn spawn_here(command: &mut Command, leads_group: bool, keep: Box<dyn Send>) -> 
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     // The child cannot be gone: nobody but its owner reaps it.
     let start_time = sys::start_time(pid).unwrap_or_default();
-    Ok((Kid { child: Some(child), keep: Some(keep), pid, start_time, leads_group }, pipes))
+    Ok((
+        Kid { child: Some(child), keep: Some(keep), pid, start_time, leads_group, on_drop: Signal::KILL },
+        pipes,
+    ))
 }
 
 impl Kid {
@@ -134,7 +148,7 @@ impl Kid {
 impl Drop for Kid {
     fn drop(&mut self) {
         let Some(child) = self.child.take() else { return };
-        if let Err(error) = self.signal_group(Signal::KILL) {
+        if let Err(error) = self.signal_group(self.on_drop) {
             tracing::warn!(pid = self.pid, %error, "cannot kill the child of a dropped run");
         }
         let keep = self.keep.take();

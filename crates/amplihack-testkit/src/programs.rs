@@ -17,6 +17,11 @@ pub fn amplifier_stand_in_path() -> PathBuf {
     built("amplifier-stand-in")
 }
 
+/// The program file of the agent that does what its prompt says.
+pub fn obedient_agent_path() -> PathBuf {
+    built("obedient-agent")
+}
+
 fn built(name: &str) -> PathBuf {
     static ONCE: OnceLock<PathBuf> = OnceLock::new();
     ONCE.get_or_init(|| {

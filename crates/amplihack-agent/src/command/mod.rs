@@ -1,5 +1,6 @@
 //! The one builder of agent command lines. Launch, recipes, unattended loops and remote runs have no other.
 
+pub mod relay;
 mod slots;
 
 use std::borrow::Cow;

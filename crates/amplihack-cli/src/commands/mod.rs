@@ -10,6 +10,7 @@ mod doctor;
 mod install;
 mod launch;
 pub(crate) mod policy;
+pub(crate) mod recipe;
 pub(crate) mod sessions;
 pub(crate) mod stream;
 mod uninstall;
@@ -37,6 +38,7 @@ pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
         Command::Demo(args) => demo::run(&args, env),
         Command::Install(args) => install::run(&args, env),
         Command::Uninstall(args) => uninstall::run(&args, env),
+        Command::Recipe(command) => recipe::run(command, env),
         Command::Sessions(command) => sessions::run(command, env),
         Command::Stream(command) => stream::run(command),
         Command::Config(command) => config::run(command, env),

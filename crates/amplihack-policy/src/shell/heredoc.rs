@@ -236,55 +236,21 @@ impl Cleaner<'_> {
                 self.doubt("a here-document that a substitution begins or ends in", at);
             }
             let start = at;
-            let mut body = Vec::new();
-            while let Some((line, next)) = self.line(at, &pending) {
-                if line == pending.delimiter {
-                    at = next;
-                    break;
-                }
-                // `$(cat <<E … E)`: bash ends the body there too.
-                if pending.substitutions > 0 && line.starts_with(&pending.delimiter) && line.contains(&b')') {
-                    at = next.min(self.src.len())
-                        - usize::from(self.src.get(next.wrapping_sub(1)) == Some(&b'\n'));
-                    at -= line.len() - pending.delimiter.len();
-                    break;
-                }
-                body.extend_from_slice(&line);
-                if self.src.get(next.wrapping_sub(1)) == Some(&b'\n') {
-                    body.push(b'\n');
-                }
-                at = next;
-            }
+            let body = body(
+                self.src,
+                at,
+                &pending.delimiter,
+                pending.strip,
+                pending.quoted,
+                pending.substitutions > 0,
+            );
+            at = body.next;
             let found = &mut self.found[pending.number];
-            (found.body, found.start, found.end) = (String::from_utf8_lossy(&body).into_owned(), start, at);
+            (found.body, found.start, found.end) =
+                (String::from_utf8_lossy(&body.text).into_owned(), start, at);
         }
         self.jump(at);
         at
-    }
-
-    /// The line at `at`, joined with the next ones where bash joins them, and where the next begins.
-    fn line(&self, mut at: usize, pending: &Pending) -> Option<(Vec<u8>, usize)> {
-        if at >= self.src.len() {
-            return None;
-        }
-        let mut line = Vec::new();
-        let mut first = true;
-        loop {
-            let len = self.src[at..].iter().position(|byte| *byte == b'\n').unwrap_or(self.src.len() - at);
-            let mut part = &self.src[at..at + len];
-            if pending.strip && first {
-                part = &part[part.iter().take_while(|byte| **byte == b'\t').count()..];
-            }
-            let next = (at + len + 1).min(self.src.len());
-            let continued = part.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
-            if !pending.quoted && continued && next < self.src.len() && self.src[next - 1] == b'\n' {
-                line.extend_from_slice(&part[..part.len() - 1]);
-                (at, first) = (next, false);
-                continue;
-            }
-            line.extend_from_slice(part);
-            return Some((line, next));
-        }
     }
 
     fn finish(mut self) -> Clean {
@@ -294,6 +260,74 @@ impl Cleaner<'_> {
         self.clean.openers = openers(&self.out);
         self.clean.text = String::from_utf8_lossy(&self.out).into_owned();
         self.clean
+    }
+}
+
+/// The body of a here-document.
+pub(super) struct Body {
+    /// Its lines, tabs removed for `<<-`.
+    text: Vec<u8>,
+    /// Where the line of its delimiter begins, or the script ends.
+    pub(super) end: usize,
+    /// Its delimiter, without tabs before it; nothing if the script ends without it.
+    pub(super) delimiter: std::ops::Range<usize>,
+    /// Where reading goes on.
+    pub(super) next: usize,
+}
+
+/// The body that begins at `at`; `inside`: the operator stands in a substitution.
+pub(super) fn body(
+    src: &[u8],
+    mut at: usize,
+    delimiter: &[u8],
+    strip: bool,
+    quoted: bool,
+    inside: bool,
+) -> Body {
+    let mut text = Vec::new();
+    while let Some((line, next)) = line(src, at, strip, quoted) {
+        let tabs = if strip { src[at..].iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
+        let found = at + tabs..at + tabs + delimiter.len();
+        if line == delimiter {
+            return Body { text, end: at, delimiter: found, next };
+        }
+        // `$(cat <<E … E)`: bash ends the body there too.
+        if inside && line.starts_with(delimiter) && line.contains(&b')') {
+            let end = next.min(src.len()) - usize::from(src.get(next.wrapping_sub(1)) == Some(&b'\n'));
+            let next = end - (line.len() - delimiter.len());
+            return Body { text, end: at, delimiter: found, next };
+        }
+        text.extend_from_slice(&line);
+        if src.get(next.wrapping_sub(1)) == Some(&b'\n') {
+            text.push(b'\n');
+        }
+        at = next;
+    }
+    Body { text, end: at, delimiter: at..at, next: at }
+}
+
+/// The line at `at`, joined with the next ones where bash joins them, and where the next begins.
+fn line(src: &[u8], mut at: usize, strip: bool, quoted: bool) -> Option<(Vec<u8>, usize)> {
+    if at >= src.len() {
+        return None;
+    }
+    let mut line = Vec::new();
+    let mut first = true;
+    loop {
+        let len = src[at..].iter().position(|byte| *byte == b'\n').unwrap_or(src.len() - at);
+        let mut part = &src[at..at + len];
+        if strip && first {
+            part = &part[part.iter().take_while(|byte| **byte == b'\t').count()..];
+        }
+        let next = (at + len + 1).min(src.len());
+        let continued = part.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
+        if !quoted && continued && next < src.len() && src[next - 1] == b'\n' {
+            line.extend_from_slice(&part[..part.len() - 1]);
+            (at, first) = (next, false);
+            continue;
+        }
+        line.extend_from_slice(part);
+        return Some((line, next));
     }
 }
 
@@ -309,7 +343,7 @@ fn glues(before: Option<u8>, after: Option<u8>) -> bool {
 }
 
 /// The delimiter behind `<<`: its text, whether a part of it is quoted, where it ends.
-fn delimiter(src: &[u8], from: usize) -> Option<(Vec<u8>, bool, usize)> {
+pub(super) fn delimiter(src: &[u8], from: usize) -> Option<(Vec<u8>, bool, usize)> {
     let mut at = from + src[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let begin = at;
     let (mut text, mut quoted) = (Vec::new(), false);

@@ -19,6 +19,8 @@ pub(super) enum Kind {
     Test,
     /// `"…"`
     Double,
+    /// The body of a here-document whose delimiter is not quoted.
+    Body,
     /// `case … esac`; `pattern`: before the `)` of a pattern; `word`: before `in`.
     Case { word: bool, pattern: bool },
 }
@@ -30,6 +32,12 @@ struct Frame {
     command: bool,
     /// In the middle of a word.
     word: bool,
+    /// Behind the opening bracket of `${`.
+    from: usize,
+    /// In double quotes or a here-document, maybe in `${ … }` in them.
+    quoted: bool,
+    /// `'` is a letter: in `"${x:-it's}"`, not in `"${x#'a'}"`.
+    apostrophe: bool,
 }
 
 /// What [`Lexer::step`] passed over.
@@ -156,7 +164,34 @@ impl Lexer {
 
     fn push(&mut self, kind: Kind) {
         let command = matches!(kind, Kind::Top | Kind::Paren { .. });
-        self.stack.push(Frame { kind, command, word: false });
+        let quoted = matches!(kind, Kind::Double | Kind::Body);
+        self.stack.push(Frame { kind, command, word: false, from: 0, quoted, apostrophe: false });
+    }
+
+    /// Behind `${`, which ends at `from`.
+    fn push_brace(&mut self, src: &[u8], from: usize) {
+        let quoted = self.stack.last().is_some_and(|frame| frame.quoted);
+        let apostrophe = quoted && !is_pattern(src, from);
+        self.stack.push(Frame { kind: Kind::Brace, command: false, word: false, from, quoted, apostrophe });
+    }
+
+    /// In `[[ … ]]`, maybe in double quotes there. Looks through what is open.
+    pub(super) fn tests(&self) -> bool {
+        let outer = self.stack.iter().rev().find(|frame| !matches!(frame.kind, Kind::Double | Kind::Brace));
+        outer.is_some_and(|frame| frame.kind == Kind::Test)
+    }
+
+    /// Whether bash calculates with what stands here. Looks through what is open.
+    pub(super) fn calculates(&self, src: &[u8], at: usize) -> bool {
+        for frame in self.stack.iter().rev() {
+            match frame.kind {
+                Kind::Arithmetic { .. } | Kind::Square => return true,
+                Kind::Brace if is_substring(src, frame.from, at) => return true,
+                Kind::Brace | Kind::Double => {}
+                _ => return false,
+            }
+        }
+        false
     }
 
     fn pop(&mut self) {
@@ -174,6 +209,7 @@ impl Lexer {
     pub(super) fn step(&mut self, src: &[u8], at: usize) -> (usize, Token) {
         match self.kind() {
             Kind::Double => self.step_double(src, at),
+            Kind::Body => self.step_body(src, at),
             Kind::Brace | Kind::Square | Kind::Arithmetic { .. } => self.step_brackets(src, at),
             Kind::Top | Kind::Paren { .. } | Kind::Test | Kind::Case { .. } => self.step_bare(src, at),
         }
@@ -192,8 +228,20 @@ impl Lexer {
         }
     }
 
+    fn step_body(&mut self, src: &[u8], at: usize) -> (usize, Token) {
+        match src[at] {
+            b'\\' => escape(src, at),
+            b'$' => self.dollar(src, at, true),
+            b'`' => (self.backtick(src, at), Token::Plain),
+            _ => (run_end(src, at, b"\\$`"), Token::Plain),
+        }
+    }
+
     fn step_brackets(&mut self, src: &[u8], at: usize) -> (usize, Token) {
         match (src[at], self.kind()) {
+            (b'\'', Kind::Brace) if self.stack.last().is_some_and(|frame| frame.apostrophe) => {
+                (at + 1, Token::Plain)
+            }
             (b'\'', _) => (self.single(src, at + 1), Token::Single),
             (b'"', _) => {
                 self.push(Kind::Double);
@@ -416,7 +464,7 @@ impl Lexer {
                 (at + 2, Token::Plain)
             }
             Some(b'{') => {
-                self.push(Kind::Brace);
+                self.push_brace(src, at + 2);
                 (at + 2, Token::Plain)
             }
             Some(b'[') => {
@@ -477,6 +525,39 @@ pub(super) fn escaped_position(src: &[u8], quote: u8) -> Option<usize> {
     None
 }
 
+/// Bytes in which the end of a subscript is looked for.
+const SUBSCRIPT: usize = 256;
+
+/// Behind the name in `${name…`, with its subscript.
+fn parameter_end(src: &[u8], from: usize) -> usize {
+    let name = |at: usize| {
+        at + src[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count()
+    };
+    let begin = from + usize::from(matches!(src.get(from), Some(b'!' | b'#')) && name(from + 1) > from + 1);
+    let end = match name(begin) {
+        end if end == begin => (begin + 1).min(src.len()),
+        end => end,
+    };
+    match src.get(end) {
+        Some(b'[') => {
+            let subscript = &src[end..src.len().min(end + SUBSCRIPT)];
+            end + subscript.iter().position(|byte| *byte == b']').map_or(0, |len| len + 1)
+        }
+        _ => end,
+    }
+}
+
+/// Whether the operator in `${` (which ends at `from`) takes a pattern: `#`, `%`, `/`, `^`, `,`.
+fn is_pattern(src: &[u8], from: usize) -> bool {
+    src.get(parameter_end(src, from)).is_some_and(|byte| b"#%/^,@~".contains(byte))
+}
+
+/// Whether `at` is behind the colon of `${name:offset:length}`.
+fn is_substring(src: &[u8], from: usize, at: usize) -> bool {
+    let end = parameter_end(src, from);
+    end < at && src.get(end) == Some(&b':') && !src.get(end + 1).is_some_and(|byte| b"-=?+".contains(byte))
+}
+
 fn escape(src: &[u8], at: usize) -> (usize, Token) {
     match src.get(at + 1) {
         Some(b'\n') => (at + 2, Token::Continuation),
@@ -532,6 +613,24 @@ mod tests {
             assert_eq!(end_of(src), Some(src.len()), "{src}");
         }
         assert_eq!(end_of("$(ls"), None);
+    }
+
+    #[test]
+    fn apostrophes_in_double_quotes() {
+        for (src, open) in [
+            ("\"${x:-it's}\"", 0),
+            ("\"${x-it's} ${y:+'}\"", 0),
+            ("\"${x#'}'}\"", 0),
+            ("${x:-'}'}", 0),
+            ("\"${a[1]:-'}\"", 0),
+            ("\"${x/a/'\"'}\"", 0),
+        ] {
+            let (mut lexer, mut at) = (Lexer::new(), 0);
+            while at < src.len() {
+                (at, _) = lexer.step(src.as_bytes(), at);
+            }
+            assert_eq!((lexer.frames() - 1, lexer.unterminated), (open, false), "{src}");
+        }
     }
 
     #[test]

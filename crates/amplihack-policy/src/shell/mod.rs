@@ -15,8 +15,8 @@ mod lexer;
 pub mod model;
 pub(crate) mod oneliner;
 mod output;
+mod places;
 mod plain;
-mod quoting;
 mod redirects;
 mod simple;
 #[cfg(test)]
@@ -31,7 +31,7 @@ mod written;
 
 pub(crate) use model::LATE;
 pub use model::{Command, Fed, Parsed, Piece, Redirect, RedirectKind, Undecided, Word};
-pub use quoting::{Quoting, quoting_at};
+pub use places::{Before, Place, Places, QuotedDocument, Quoting, places};
 
 use amplihack_utils::sys::WorkLimit;
 

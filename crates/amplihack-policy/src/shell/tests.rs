@@ -273,7 +273,8 @@ mod properties {
             for command in &parsed.commands {
                 prop_assert!(command.span.start <= command.span.end && command.span.end <= src.len(), "{:?} in {:?}", command, src);
             }
-            quoting_at(&src, src.len() / 2);
+            let middle = src.floor_char_boundary(src.len() / 2);
+            prop_assert_eq!(places(&src, &[middle..src.floor_char_boundary(middle + 2)]).places.len(), 1);
         }
 
         #[test]

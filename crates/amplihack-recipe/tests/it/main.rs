@@ -1,4 +1,6 @@
-//! The crate as its users see it, with runners that are real programs.
+//! The crate as its users see it: the real bash, and runners that are real programs.
 #![expect(clippy::unwrap_used, reason = "a test fails by panic; helpers outside of #[test] functions too")]
 
+mod bash;
 mod bridge;
+mod naughty;

@@ -6,6 +6,7 @@
 mod capture;
 mod child;
 pub mod entry;
+mod keeper;
 pub mod last_words;
 mod limits;
 mod proc;
@@ -15,6 +16,7 @@ mod work;
 
 pub use capture::{Captured, capture};
 pub use child::{ChildOptions, become_subreaper, ended_child, prepare_child};
+pub use keeper::{Keep, StepRecord, announce, keep};
 pub use limits::{ArgLimits, arg_limits, exec_cost};
 pub use proc::{Proc, children, environ_has, is_main_thread, living, process_alive, processes, start_time};
 pub use rustix::process::Signal;

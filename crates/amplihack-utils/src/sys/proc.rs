@@ -25,6 +25,13 @@ pub struct Proc {
     pub dead: bool,
 }
 
+impl Proc {
+    /// Reads a line of `/proc/PID/stat`. `None` if it is none, or cut off.
+    pub fn parse(stat: &[u8]) -> Option<Self> {
+        parse(stat)
+    }
+}
+
 /// All processes that can be seen, in no order.
 ///
 /// An error when the table cannot be read whole, for want of file descriptors for example: an answer without a process

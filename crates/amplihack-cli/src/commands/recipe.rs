@@ -1,0 +1,234 @@
+//! `amplihack recipe`: workflows of shell, agent and nested steps.
+
+mod look;
+mod run;
+mod runs;
+mod yaml;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use amplihack_agent::AgentBinary;
+use amplihack_recipe::find::Discovery;
+use amplihack_recipe::plan::CompileError;
+use amplihack_utils::env::Env;
+use amplihack_utils::error::ExitKind;
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::cli::{Level, duration};
+use crate::ui::Failure;
+
+/// Commands about recipes.
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+pub(crate) enum RecipeCommand {
+    /// Run a recipe, or go on with a run
+    Run(Box<RunArgs>),
+    /// Print the recipes that a name runs
+    List(ListArgs),
+    /// Say everything that is wrong with a recipe and with all that it reaches; start nothing
+    Validate(LookArgs),
+    /// Print a recipe
+    Show(ShowArgs),
+    /// Look at runs
+    #[command(subcommand)]
+    Runs(RunsCommand),
+}
+
+// Options of `recipe run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The recipe: a file, or a name
+    #[arg(value_name = "NAME|PATH", required_unless_present = "resume", conflicts_with = "resume")]
+    pub recipe: Option<String>,
+    /// Give a name a value; may be repeated
+    #[arg(
+        short = 'c',
+        long = "set",
+        value_name = "NAME=VALUE",
+        allow_hyphen_values = true,
+        conflicts_with = "resume"
+    )]
+    pub set: Vec<String>,
+    /// Give names values from a file with a JSON object
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub context_file: Option<PathBuf>,
+    /// Read and compile everything, say what would be done, start nothing
+    #[arg(long, conflicts_with = "resume")]
+    pub dry_run: bool,
+    /// Go on with this run: no step that has ended runs again; `latest`, or the beginning of an id
+    #[arg(long, value_name = "ID")]
+    pub resume: Option<String>,
+    /// The agent of agent steps; default: the one that is in charge here (see `which`)
+    #[arg(long, value_name = "AGENT", value_parser = crate::cli::agent, conflicts_with = "resume")]
+    pub agent: Option<AgentBinary>,
+    /// What agents may do without asking; default: the agent's own default
+    #[arg(long, value_name = "LEVEL", conflicts_with = "resume")]
+    pub permissions: Option<Level>,
+    /// Do not put the guard between agents and the shell
+    #[arg(long, conflicts_with = "resume")]
+    pub no_hooks: bool,
+    /// Stage what agents changed (git add -A), unless a step says otherwise
+    #[arg(long, conflicts_with = "resume")]
+    pub auto_stage: bool,
+    /// Where steps run
+    #[arg(short = 'w', long, value_name = "DIR", default_value = ".", conflicts_with = "resume")]
+    pub working_dir: PathBuf,
+    /// What is printed at the end
+    #[arg(short = 'f', long, value_name = "FORMAT", value_enum, default_value_t = ResultFormat::Table)]
+    pub format: ResultFormat,
+    /// How long a step may take that does not say so itself, in seconds or as 90s, 5min
+    #[arg(long, value_name = "TIME", value_parser = seconds, conflicts_with = "resume")]
+    pub step_timeout: Option<Duration>,
+    /// A directory of recipes; may be repeated
+    #[arg(short = 'R', long, value_name = "DIR", conflicts_with = "resume")]
+    pub recipe_dir: Vec<PathBuf>,
+    /// Of steps with tags only those with one of these
+    #[arg(long, value_name = "TAGS", value_delimiter = ',', conflicts_with = "resume")]
+    pub include_tags: Vec<String>,
+    /// No steps with one of these tags
+    #[arg(long, value_name = "TAGS", value_delimiter = ',', conflicts_with = "resume")]
+    pub exclude_tags: Vec<String>,
+    /// What is shown on stderr while it goes on
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = Progress::Lines)]
+    pub progress: Progress,
+    /// Write an audit of each recipe into this directory
+    #[arg(long, value_name = "DIR")]
+    pub audit_dir: Option<PathBuf>,
+}
+
+/// How a result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ResultFormat {
+    /// A line a step
+    Table,
+    /// One object
+    Json,
+    /// The same as YAML
+    Yaml,
+}
+
+/// What is shown of a run that goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Progress {
+    /// Lines for people
+    Lines,
+    /// An object a line
+    Jsonl,
+    /// Nothing but what needs attention
+    None,
+}
+
+// Options of `recipe list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// A directory of recipes, instead of the default ones; may be repeated
+    #[arg(short = 'R', long, value_name = "DIR")]
+    pub recipe_dir: Vec<PathBuf>,
+    /// Only recipes with this tag
+    #[arg(short = 't', long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+}
+
+// Options of `recipe validate`.
+#[derive(Debug, Args)]
+pub(crate) struct LookArgs {
+    /// The recipe: a file, or a name
+    #[arg(value_name = "NAME|PATH")]
+    pub recipe: String,
+    /// A directory of recipes; may be repeated
+    #[arg(short = 'R', long, value_name = "DIR")]
+    pub recipe_dir: Vec<PathBuf>,
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+}
+
+// Options of `recipe show`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The recipe: a file, or a name
+    #[arg(value_name = "NAME|PATH")]
+    pub recipe: String,
+    /// A directory of recipes; may be repeated
+    #[arg(short = 'R', long, value_name = "DIR")]
+    pub recipe_dir: Vec<PathBuf>,
+    /// Print what it and the recipes below it would do, in words
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// Commands about runs.
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+pub(crate) enum RunsCommand {
+    /// Print the runs, oldest first
+    List {
+        /// Print an object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what a run did, step by step
+    Show {
+        /// The run, the beginning of its id, or `latest`
+        id: String,
+        /// Print an object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl RecipeCommand {
+    /// Whether errors are told as JSON.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Run(args) => args.format == ResultFormat::Json,
+            Self::List(args) => args.json,
+            Self::Validate(args) => args.json,
+            Self::Show(_) => false,
+            Self::Runs(RunsCommand::List { json } | RunsCommand::Show { json, .. }) => *json,
+        }
+    }
+}
+
+/// Runs the command and returns the exit code.
+pub(crate) fn run(command: RecipeCommand, env: &Env) -> Result<u8, Failure> {
+    match command {
+        RecipeCommand::Run(args) => run::run(*args, env),
+        RecipeCommand::List(args) => look::list(&args, env),
+        RecipeCommand::Validate(args) => look::validate(&args, env),
+        RecipeCommand::Show(args) => look::show(&args, env),
+        RecipeCommand::Runs(command) => runs::run(command, env),
+    }
+}
+
+/// Where recipes are looked for.
+fn discovery(env: &Env, here: &std::path::Path, cwd: &std::path::Path, dirs: &[PathBuf]) -> Discovery {
+    let dirs: Vec<PathBuf> = dirs.iter().map(|dir| here.join(dir)).collect();
+    Discovery::new(env, cwd, &dirs)
+}
+
+fn refused(error: &CompileError) -> Failure {
+    match error {
+        CompileError::NotFound(_) | CompileError::File { .. } => not_found(&error.to_string()),
+        _ => Failure::of(
+            "recipe_invalid",
+            format!("the recipe cannot be run; nothing was started\n{error}"),
+            "mend what is underlined, then try `amplihack recipe validate`",
+            ExitKind::Failed,
+        ),
+    }
+}
+
+fn not_found(text: &str) -> Failure {
+    let hint = "`amplihack recipe list` prints the recipes that a name runs";
+    Failure::of("recipe_not_found", text, hint, ExitKind::NotFound)
+}
+
+/// Seconds, or a span of time.
+fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse::<u64>().map(Duration::from_secs).or_else(|_| duration(text))
+}

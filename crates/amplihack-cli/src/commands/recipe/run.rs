@@ -1,0 +1,269 @@
+//! `recipe run`: a new run, or one that goes on.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use amplihack_agent::{AgentBinary, Permissions};
+use amplihack_launcher::doctor::requested;
+use amplihack_launcher::own_program;
+use amplihack_recipe::audit::Audit;
+use amplihack_recipe::context::Context;
+use amplihack_recipe::given::Given;
+use amplihack_recipe::journal::Entry;
+use amplihack_recipe::plan::{Mode, Plan, compile};
+use amplihack_recipe::progress::{Lines, Objects};
+use amplihack_recipe::result::{RunResult, report};
+use amplihack_recipe::resume;
+use amplihack_recipe::run::{
+    AgentDoor, Done, Execution, Own, Retry, Settings, depth, dry_run, execute, sources,
+};
+use amplihack_session::step::Spool;
+use amplihack_utils::agent_binary::{System, resolve_in};
+use amplihack_utils::config::Config;
+use amplihack_utils::env::Env;
+use amplihack_utils::error::ExitKind;
+use amplihack_utils::launcher_context::new_session_id;
+use serde::{Deserialize, Serialize};
+
+use super::{Progress, ResultFormat, RunArgs, discovery, not_found, refused, runs, yaml};
+use crate::cli::Level;
+use crate::commands::current_dir;
+use crate::ui::{self, Failure};
+
+/// Recipes inside recipes, and steps in all, where a recipe does not say.
+const MAX_DEPTH: u32 = 16;
+const MAX_STEPS: u32 = 5000;
+
+/// What a run was asked for. It is kept with the run, so that a resume asks the same.
+#[derive(Debug, Serialize, Deserialize)]
+struct Asked {
+    given: Given,
+    agent: AgentBinary,
+    permissions: Option<String>,
+    no_hooks: bool,
+    auto_stage: bool,
+    step_timeout: Option<Duration>,
+    recipe_dirs: Vec<PathBuf>,
+    include_tags: Vec<String>,
+    exclude_tags: Vec<String>,
+}
+
+/// What is to be run, new or again.
+struct Wanted {
+    asked: Asked,
+    entry: PathBuf,
+    cwd: PathBuf,
+    run_id: String,
+    done: Done,
+    plan: Plan,
+}
+
+pub(super) fn run(args: RunArgs, env: &Env) -> Result<u8, Failure> {
+    let here = current_dir()?;
+    let config = Config::load(env, &here, &[])?;
+    crate::commands::config::show_warnings(&config);
+    let wanted = match &args.resume {
+        Some(id) => again(id, env, &config)?,
+        None => new(&args, env, &here)?,
+    };
+    for warning in wanted.plan.warnings.iter().filter(|_| args.resume.is_none()) {
+        ui::note("warning", warning);
+    }
+    let context = wanted.asked.given.over(&wanted.plan.root().recipe.context, env);
+    if args.dry_run {
+        let settings = settings(&wanted.asked, wanted.run_id, wanted.cwd, wanted.done);
+        return dry_run(wanted.plan, settings, context).map_or(Ok(1), |result| print(&result, args.format));
+    }
+    start(&args, wanted, context, env, config)
+}
+
+fn new(args: &RunArgs, env: &Env, here: &Path) -> Result<Wanted, Failure> {
+    let file = args.context_file.as_ref().map(|file| here.join(file));
+    let given = Given::read(&args.set, file.as_deref(), env)
+        .map_err(|error| Failure::usage(error.to_string(), "see `amplihack recipe run --help`"))?;
+    let cwd = here.join(&args.working_dir);
+    let cwd = cwd.canonicalize().map_err(|error| {
+        Failure::system(&format!("the working directory {} cannot be used", cwd.display()), &error)
+    })?;
+    let agent =
+        args.agent.unwrap_or_else(|| resolve_in(&cwd, env, &System::new(env), jiff::Timestamp::now()).agent);
+    let recipe_dirs = args.recipe_dir.iter().map(|dir| here.join(dir)).collect();
+    let asked = Asked {
+        given,
+        agent,
+        permissions: args.permissions.map(|level| Permissions::from(level).to_string()),
+        no_hooks: args.no_hooks,
+        auto_stage: args.auto_stage,
+        step_timeout: args.step_timeout,
+        recipe_dirs,
+        include_tags: args.include_tags.clone(),
+        exclude_tags: args.exclude_tags.clone(),
+    };
+    let discovery = discovery(env, here, &cwd, &asked.recipe_dirs);
+    let name = args.recipe.as_deref().unwrap_or_default();
+    let entry = discovery.entry(name, here).map_err(|error| not_found(&error.to_string()))?;
+    let plan =
+        compile(&entry, &discovery, Mode::Strict, &asked.given.names()).map_err(|error| refused(&error))?;
+    let run_id =
+        new_session_id().map_err(|error| Failure::system("no id for the run could be made", &error))?;
+    Ok(Wanted { asked, entry, cwd, run_id: run_id.to_string(), done: Done::default(), plan })
+}
+
+/// A run that goes on: what its dead runner left is ended first.
+fn again(id: &str, env: &Env, config: &Config) -> Result<Wanted, Failure> {
+    let run = runs::one(env, id)?;
+    let header = &run.header;
+    let id = &header.run_id;
+    let failed = |message: String, hint: &str| Failure::of("cannot_resume", message, hint, ExitKind::Failed);
+    match run.state() {
+        "running" => {
+            let message = format!("the run {id} is running, as process {}", header.pid);
+            return Err(failed(message, "wait for its end, or end that process"));
+        }
+        "completed" => {
+            return Err(failed(
+                format!("the run {id} is complete"),
+                "start a new one with `amplihack recipe run`",
+            ));
+        }
+        _ => {}
+    }
+    let asked: Asked = serde_json::from_value(header.given.clone()).map_err(|_| {
+        let message = format!("the run {id} was begun by another command, or another version");
+        failed(message, "begin it anew with `amplihack recipe run`")
+    })?;
+    let discovery = discovery(env, &header.cwd, &header.cwd, &asked.recipe_dirs);
+    let plan = compile(&header.recipe, &discovery, Mode::Strict, &asked.given.names())
+        .map_err(|error| refused(&error))?;
+    let now = sources(&plan);
+    if let Some((path, _)) = now.iter().find(|found| !header.sources.contains(found)) {
+        let message = format!("{} is not as it was when the run {id} began", path.display());
+        return Err(failed(message, "put it back, or begin a new run"));
+    }
+    let survivors = resume::end_leftovers(&run, config.stop_grace())
+        .map_err(|error| Failure::system("what the dead runner left could not be ended", &error))?;
+    if !survivors.is_empty() {
+        let names: Vec<String> = survivors.iter().map(ToString::to_string).collect();
+        let message = format!("what the dead runner left cannot be ended: {}", names.join(", "));
+        return Err(failed(message, "end these processes by hand, then try again"));
+    }
+    let spool = Spool::open(&run.directory.join("steps"))
+        .map_err(|error| Failure::system("the run's directory cannot be used", &error))?;
+    let done = resume::done(&run, &spool, env.amplihack_home().as_deref());
+    Ok(Wanted {
+        asked,
+        entry: header.recipe.clone(),
+        cwd: header.cwd.clone(),
+        run_id: id.clone(),
+        done,
+        plan,
+    })
+}
+
+fn settings(asked: &Asked, run_id: String, cwd: PathBuf, done: Done) -> Settings {
+    Settings {
+        run_id,
+        cwd,
+        dry_run: false,
+        auto_stage: asked.auto_stage,
+        include_tags: asked.include_tags.clone(),
+        exclude_tags: asked.exclude_tags.clone(),
+        step_timeout: asked.step_timeout,
+        max_depth: MAX_DEPTH,
+        max_total_steps: MAX_STEPS,
+        retry: Retry::default(),
+        done,
+    }
+}
+
+fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Config) -> Result<u8, Failure> {
+    let Wanted { asked, entry, cwd, run_id, done, plan } = wanted;
+    let limit = u64::from(config.max_depth());
+    let deep = depth(env, limit).map_err(|error| {
+        Failure::of("too_deep", error, "a recipe that starts itself never ends", ExitKind::Failed)
+    })?;
+    let name = plan.root().recipe.name.clone();
+    let show = args.progress == Progress::Lines;
+    if show {
+        ui::plain(&format!("[amplihack] recipe-runner --- starting: {name}"));
+        ui::plain(&format!("[amplihack] recipe-runner --- executing: {name}"));
+        ui::plain(&format!("run {run_id} of {}", entry.display()));
+    }
+    let grace = config.stop_grace();
+    let mut own = Own::new(asked.agent, config);
+    own.requested = requested(&own.config);
+    own.permissions = asked.permissions.as_deref().and_then(level);
+    if !asked.no_hooks {
+        let program = own_program();
+        own.guard =
+            Some(program.map_err(|error| Failure::system("the guard's program could not be found", &error))?);
+    }
+    let audit = args.audit_dir.as_ref().map(|dir| Audit::new(dir, &run_id)).transpose();
+    let mut audit = audit.map_err(|error| Failure::system("the audit cannot be written", &error))?;
+    let (mut lines, mut objects) = (Lines::new(asked.agent.name(), show), Objects::default());
+    let jsonl = args.progress == Progress::Jsonl;
+    let mut seen = |entry: &Entry| {
+        if jsonl {
+            if let Some(object) = objects.of(entry) {
+                ui::plain(&object.to_string());
+            }
+        } else {
+            let text = lines.of(entry);
+            if !text.is_empty() {
+                ui::plain(text.trim_end());
+            }
+        }
+        if let Some(Err(error)) = audit.as_mut().map(|audit| audit.see(entry)) {
+            ui::note("warning", format!("the audit could not be written: {error}"));
+        }
+    };
+    let given = serde_json::to_value(&asked)
+        .map_err(|error| Failure::input(format!("what is given has no JSON form: {error}")))?;
+    let execution = Execution {
+        settings: settings(&asked, run_id.clone(), cwd, done),
+        plan,
+        context,
+        given,
+        env: env.clone(),
+        home: env.amplihack_home(),
+        door: AgentDoor::Own(Box::new(own)),
+        depth: (deep, limit),
+        grace,
+        signals: true,
+    };
+    let result = execute(execution, &mut seen).map_err(|error| {
+        Failure::of("run_failed", error.to_string(), "see the cause above", ExitKind::Failed)
+    })?;
+    let code = print(&result, args.format)?;
+    if !result.success {
+        ui::note("hint", format!("`amplihack recipe run --resume {run_id}` goes on with what is not done"));
+    }
+    Ok(code)
+}
+
+fn level(name: &str) -> Option<Permissions> {
+    [Level::Ask, Level::Edit, Level::Full]
+        .map(Permissions::from)
+        .into_iter()
+        .find(|level| level.to_string() == name)
+}
+
+/// Prints the result and returns the exit code.
+fn print(result: &RunResult, format: ResultFormat) -> Result<u8, Failure> {
+    let failed = |error: serde_json::Error| Failure::input(format!("the result has no JSON form: {error}"));
+    match format {
+        ResultFormat::Table => {
+            ui::data(&report(&result.recipe_name, result.success, &result.step_results, result.duration))?;
+        }
+        ResultFormat::Json => ui::stream(|out| {
+            serde_json::to_writer_pretty(&mut *out, result)?;
+            writeln!(out)
+        })?,
+        ResultFormat::Yaml => ui::data(&yaml::render(&serde_json::to_value(result).map_err(failed)?))?,
+    }
+    Ok(match result.interrupted {
+        Some(signal) => u8::try_from(128 + signal).unwrap_or(1),
+        None if result.success => 0,
+        None => ExitKind::Failed.code(),
+    })
+}

@@ -1,0 +1,103 @@
+//! `recipe runs`: what runs did.
+
+use amplihack_recipe::journal::{Entry, Recorded, recorded};
+use amplihack_utils::env::Env;
+use amplihack_utils::error::ExitKind;
+use serde_json::{Value, json};
+
+use super::RunsCommand;
+use crate::ui::{self, Failure, line};
+
+pub(super) fn run(command: RunsCommand, env: &Env) -> Result<u8, Failure> {
+    match command {
+        RunsCommand::List { json } => {
+            let runs = all(env)?;
+            let text = if json {
+                let objects: Vec<Value> = runs.iter().map(object).collect();
+                line(&json!({ "runs": objects }))?
+            } else {
+                runs.iter().map(row).collect()
+            };
+            ui::data(&text)?;
+        }
+        RunsCommand::Show { id, json } => {
+            let run = one(env, &id)?;
+            if json {
+                let mut object = object(&run);
+                object["entries"] = serde_json::to_value(&run.entries).unwrap_or_default();
+                ui::data(&line(&object)?)?;
+            } else {
+                ui::data(&shown(&run))?;
+            }
+        }
+    }
+    Ok(0)
+}
+
+fn all(env: &Env) -> Result<Vec<Recorded>, Failure> {
+    let home = env.amplihack_home().ok_or_else(|| {
+        Failure::input("neither AMPLIHACK_HOME nor HOME is an absolute path, so no run is kept; set one")
+    })?;
+    let (runs, errors) = recorded(&home);
+    for error in errors {
+        ui::note("warning", error);
+    }
+    Ok(runs)
+}
+
+/// The run that `id` names: whole, by its beginning, or as the latest.
+pub(super) fn one(env: &Env, id: &str) -> Result<Recorded, Failure> {
+    let mut runs = all(env)?;
+    if id != "latest" {
+        runs.retain(|run| run.header.run_id.starts_with(id));
+        if let [_, _, ..] = &runs[..]
+            && !runs.iter().any(|run| run.header.run_id == id)
+        {
+            return Err(Failure::usage(
+                format!("{} runs begin with {id}", runs.len()),
+                "give more of the id",
+            ));
+        }
+    }
+    runs.pop().ok_or_else(|| {
+        let hint = "`amplihack recipe runs list` prints the runs that are kept";
+        Failure::of("run_not_found", format!("there is no run {id}"), hint, ExitKind::NotFound)
+    })
+}
+
+fn object(run: &Recorded) -> Value {
+    let (steps, failed) = run.counts();
+    json!({
+        "id": run.header.run_id,
+        "recipe": run.header.name,
+        "path": run.header.recipe.to_string_lossy(),
+        "cwd": run.header.cwd.to_string_lossy(),
+        "state": run.state(),
+        "began": run.began,
+        "last": run.last,
+        "steps": steps,
+        "failed": failed,
+        "directory": run.directory.to_string_lossy(),
+    })
+}
+
+fn row(run: &Recorded) -> String {
+    let (steps, failed) = run.counts();
+    let (id, state) = (&run.header.run_id, run.state());
+    let began = run.began.strftime("%Y-%m-%d %H:%M:%S");
+    format!("{id}  {state:<11}  {began}  {steps:>4} steps {failed:>3} failed  {}\n", run.header.name)
+}
+
+fn shown(run: &Recorded) -> String {
+    let mut text = row(run);
+    for entry in &run.entries {
+        let Entry::End { path, result, .. } = entry else { continue };
+        let took = result.duration.unwrap_or_default();
+        text += &format!("  {path:<8} {:<9} {} ({took:.1}s)\n", result.status.name(), result.step_id);
+        for line in result.error.lines() {
+            text += &format!("           {line}\n");
+        }
+    }
+    text += &format!("in {}\n", run.directory.display());
+    text
+}

@@ -1,0 +1,85 @@
+//! The predecessor's command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Run recipes: workflows of shell, agent and nested steps.
+#[derive(Debug, Parser)]
+#[command(
+    name = "recipe-runner",
+    version = "0.4.0",
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Print the recipes that a name runs
+    List(ListArgs),
+    /// Superseded: nothing is downloaded
+    Update,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// A directory of recipes, instead of the default ones; may be repeated
+    #[arg(short = 'R', long = "recipe-dir", value_name = "DIR")]
+    pub(crate) recipe_dir: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The recipe: a file, or a name
+    #[arg(value_name = "RECIPE")]
+    pub(crate) recipe: Option<String>,
+    /// Where steps run
+    #[arg(short = 'C', long, value_name = "DIR", default_value = ".")]
+    pub(crate) working_dir: PathBuf,
+    /// Give a name a value; may be repeated
+    #[arg(short = 'c', long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub(crate) set: Vec<String>,
+    /// Give names values from a file with a JSON object
+    #[arg(long, value_name = "FILE")]
+    pub(crate) context_file: Option<PathBuf>,
+    /// A directory of recipes; may be repeated
+    #[arg(short = 'R', long, value_name = "DIR")]
+    pub(crate) recipe_dir: Vec<PathBuf>,
+    /// Start nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not stage what agents changed
+    #[arg(long)]
+    pub(crate) no_auto_stage: bool,
+    /// text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output_format: String,
+    /// Read the recipe and say what is wrong with it
+    #[arg(long)]
+    pub(crate) validate_only: bool,
+    /// Say what the recipe would do
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Show steps as they go on
+    #[arg(long)]
+    pub(crate) progress: bool,
+    /// Of steps with tags only those with one of these
+    #[arg(long, value_name = "TAGS", value_delimiter = ',')]
+    pub(crate) include_tags: Vec<String>,
+    /// No steps with one of these tags
+    #[arg(long, value_name = "TAGS", value_delimiter = ',')]
+    pub(crate) exclude_tags: Vec<String>,
+    /// Write an audit of each recipe into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) audit_dir: Option<PathBuf>,
+    /// The agent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent_binary: Option<OsString>,
+}

@@ -1,0 +1,93 @@
+//! `recipe-runner-rs`: the predecessor's command over this project's recipes.
+
+mod args;
+mod run;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use amplihack_recipe::find::Discovery;
+use amplihack_utils::env::Env;
+use clap::Parser;
+
+use args::{Cli, Command};
+
+/// The recipe cannot be read, or the command line.
+pub(crate) const PARSE: u8 = 2;
+/// The recipe is not there.
+pub(crate) const NOT_FOUND: u8 = 3;
+/// No recipe is named, or a value is malformed.
+pub(crate) const ARGUMENTS: u8 = 4;
+
+fn main() -> ExitCode {
+    let env = Env::from_process();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = u8::try_from(error.exit_code()).unwrap_or(PARSE);
+            return ExitCode::from(error.print().map_or(1, |()| code));
+        }
+    };
+    ExitCode::from(match cli.command {
+        Some(Command::List(args)) => list(&env, &args),
+        Some(Command::Update) => {
+            tell(
+                "error: nothing is downloaded any more; `recipe-runner-rs` comes with amplihack, update that",
+            );
+            1
+        }
+        None => run::run(cli.run, &env),
+    })
+}
+
+/// One line for a person.
+pub(crate) fn tell(text: &str) {
+    // A closed stderr must not end the run.
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Writes to stdout; false if stdout takes it not.
+pub(crate) fn data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> bool {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Ok(()) => true,
+        Err(error) => {
+            tell(&format!("error: stdout could not be written: {error}"));
+            false
+        }
+    }
+}
+
+fn list(env: &Env, args: &args::ListArgs) -> u8 {
+    let cwd = match std::env::current_dir() {
+        Ok(cwd) => cwd,
+        Err(error) => {
+            tell(&format!("error: the working directory is not known: {error}"));
+            return 1;
+        }
+    };
+    let listed = Discovery::new(env, &cwd, &args.recipe_dir).list();
+    let written = data(|out| {
+        for found in &listed {
+            match &found.recipe {
+                Ok(recipe) => {
+                    let description = recipe.description.lines().next().unwrap_or_default();
+                    let name = if recipe.name == found.name {
+                        found.name.clone()
+                    } else {
+                        format!("{} ({})", found.name, recipe.name)
+                    };
+                    writeln!(out, "{name:<32} {description}  ({})", found.path.display())?;
+                }
+                Err(_) => writeln!(out, "{:<32} cannot be read  ({})", found.name, found.path.display())?,
+            }
+        }
+        Ok(())
+    });
+    for found in &listed {
+        if let Err(error) = &found.recipe {
+            tell(&format!("warning: {error}"));
+        }
+    }
+    u8::from(!written)
+}

@@ -1,0 +1,202 @@
+//! `amplihack recipe`: what is refused before the first step, agents, outputs, what is printed.
+
+use std::time::Duration;
+
+use amplihack_agent::AgentBinary;
+use amplihack_testkit::{Sandbox, Script, procs};
+use serde_json::Value;
+
+use crate::fakes::fakes;
+use crate::world::{prepare, run};
+
+fn sandbox(files: &[(&str, &str)]) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/.git/HEAD", "ref: refs/heads/main\n");
+    for (name, text) in files {
+        sandbox.write(format!("work/{name}"), text);
+    }
+    sandbox
+}
+
+fn result(sandbox: &Sandbox, args: &[&str], code: i32) -> Value {
+    let args: Vec<&str> = ["recipe", "run"].iter().chain(args).chain(&["-f", "json"]).copied().collect();
+    let output = run(sandbox, &args);
+    output.assert_code(code);
+    output.json()
+}
+
+#[test]
+fn a_mistake_in_a_recipe_below_is_told_before_the_first_step() {
+    let sandbox = sandbox(&[
+        ("top.yaml", "name: top\nsteps:\n  - {id: a, command: touch ran}\n  - {id: r, recipe: below}\n"),
+        (
+            "below.yaml",
+            "name: below\nsteps:\n  - {id: x, command: 'true', condition: \"a == 1\"}\n  - {id: y, command: 'true', condition: \"b\"}\n  \
+             - {id: z, command: 'true', condition: \"c == 'open\"}\n",
+        ),
+    ]);
+    for args in [
+        &["recipe", "run", "top.yaml"][..],
+        &["recipe", "validate", "top.yaml"],
+        &["recipe", "run", "top.yaml", "--dry-run"],
+    ] {
+        let output = run(&sandbox, args);
+        output.assert_code(1).assert_stdout("").assert_stderr_has("below.yaml:5:").assert_stderr_has("^");
+    }
+    assert!(!sandbox.work().join("ran").exists());
+    assert!(!sandbox.home().join(".amplihack/recipe-runs").exists());
+}
+
+#[test]
+fn results_say_what_each_process_returned() {
+    let sandbox = sandbox(&[
+        (
+            "t.yaml",
+            "name: t\nsteps:\n  - {id: a, command: 'echo 1.10', output: v}\n  - {id: b, command: 'exit 3', fatal: false}\n  \
+         - {id: c, command: 'kill -9 $$', fatal: false}\n  - {id: d, command: 'sleep 600', timeout: 1, fatal: false}\n  - {id: e, recipe: u}\n",
+        ),
+        ("u.yaml", "name: u\nsteps:\n  - {id: x, command: 'echo {{v}}', output: w}\n"),
+    ]);
+    let result = result(&sandbox, &["t.yaml"], 0);
+    let steps = result["step_results"].as_array().unwrap();
+    let facts: Vec<Value> = steps
+        .iter()
+        .map(|step| {
+            serde_json::json!([
+                step["step_id"],
+                step["type"],
+                step["status"],
+                step["exit_code"],
+                step["signal"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        serde_json::json!(facts),
+        serde_json::json!([
+            ["a", "bash", "completed", 0, null],
+            ["b", "bash", "failed", 3, null],
+            ["c", "bash", "failed", null, 9],
+            ["d", "bash", "failed", null, 15],
+            ["e", "recipe", "completed", null, null],
+        ])
+    );
+    assert!(steps[3]["error"].as_str().unwrap().contains("timed out after 1s"), "{result}");
+    assert_eq!(steps[4]["step_results"][0]["output"], "1.10");
+    assert_eq!((&result["schema_version"], &result["success"]), (&1.into(), &true.into()));
+}
+
+#[test]
+fn every_agent_gets_prompt_and_definition() {
+    for agent in AgentBinary::ALL {
+        let mut sandbox = fakes();
+        sandbox.set("PATH", format!("{}:/usr/bin:/bin", sandbox.bin().display()));
+        sandbox.write("work/.claude/agents/core/thing.md", "YOU ARE A THING");
+        // Amplifier takes prompts as an argument only.
+        let size = if agent == AgentBinary::Amplifier { 64 << 10 } else { 300_000 };
+        let big = "x".repeat(size);
+        sandbox.write("work/big.json", serde_json::json!({ "big": big }).to_string());
+        sandbox.write(
+            "work/a.yaml",
+            "name: a\nsteps:\n  - {id: p, agent: 'any:thing', prompt: 'do {{big}}', output: v, fatal: false}\n",
+        );
+        let args =
+            ["recipe", "run", "a.yaml", "--agent", agent.name(), "--no-hooks", "--context-file", "big.json"];
+        run(&sandbox, &args);
+        let record = sandbox.only_run();
+        let parts = record.argv.iter().chain(&record.stdin);
+        let whole: String = parts.map(|bytes| String::from_utf8_lossy(&bytes.0).into_owned()).collect();
+        assert!(whole.contains("YOU ARE A THING"), "{agent}");
+        assert!(whole.contains("do xxx") && whole.len() > size, "{agent}: {} bytes", whole.len());
+    }
+}
+
+#[test]
+fn an_answer_that_is_not_what_outputs_asks_for_is_a_failure() {
+    let mut sandbox = fakes();
+    sandbox.script_for("amplifier", &Script::new().print("Sure: {\"count\": \"three\"}\n"));
+    sandbox.write(
+        "work/a.yaml",
+        "name: a\nsteps:\n  - id: p\n    prompt: count\n    parse_json: true\n    outputs: {type: object, properties: {count: {type: integer}}}\n",
+    );
+    let result = result(&sandbox, &["a.yaml", "--agent", "amplifier", "--no-hooks", "--progress", "none"], 1);
+    let step = &result["step_results"][0];
+    assert!(step["error"].as_str().unwrap().contains("at /count"), "{step}");
+    // It was asked once more.
+    assert_eq!((&step["attempts"], sandbox.runs().len()), (&2.into(), 2));
+    assert_eq!(step["agent"]["agent"], "amplifier");
+    assert!(step["agent"]["session"].is_string(), "{step}");
+}
+
+#[test]
+fn nothing_is_left_of_what_steps_put_into_the_background() {
+    let sandbox = sandbox(&[(
+        "t.yaml",
+        "name: t\nsteps:\n  - {id: a, command: 'sleep 600 & echo started'}\n  - {id: b, command: 'kill -0 $(pgrep -n -x sleep) && echo alive'}\n",
+    )]);
+    let result = result(&sandbox, &["t.yaml"], 0);
+    assert_eq!(result["step_results"][0]["output"], "started");
+    procs::assert_none_soon(&sandbox.marker("x")[2..], Duration::from_secs(10));
+}
+
+#[test]
+fn a_run_is_refused_that_would_be_too_deep() {
+    let mut sandbox = sandbox(&[("t.yaml", "name: t\nsteps:\n  - {id: a, command: 'touch ran'}\n")]);
+    for depth in ["6", "x"] {
+        sandbox.set("AMPLIHACK_SESSION_DEPTH", depth);
+        run(&sandbox, &["recipe", "run", "t.yaml"]).assert_code(1).assert_stderr_has("deep");
+    }
+    assert!(!sandbox.work().join("ran").exists());
+}
+
+#[test]
+fn progress_for_people_and_for_programs() {
+    let sandbox = sandbox(&[(
+        "t.yaml",
+        "name: t\nsteps:\n  - {id: a, command: 'echo hi'}\n  - {id: s, command: 'true', condition: 'no'}\n  - {id: f, command: 'exit 1'}\n",
+    )]);
+    let output = run(&sandbox, &["recipe", "run", "t.yaml"]);
+    output.assert_code(1);
+    for part in [
+        "--- starting: t",
+        "--- executing: t",
+        "▶ a",
+        "✓ a",
+        "⊘ s",
+        "✗ f",
+        "Command failed (exit 1)",
+        "--resume",
+    ] {
+        output.assert_stderr_has(part);
+    }
+    let output = prepare(&sandbox, &["recipe", "run", "t.yaml", "--progress", "jsonl"]).output();
+    let lines: Vec<Value> =
+        output.stderr_text().lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let kinds: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
+    let step = ["step_start", "step_end"];
+    assert_eq!(kinds, [&["recipe_start"][..], &step, &step, &step, &["recipe_end"]].concat());
+}
+
+#[test]
+fn a_failed_run_goes_on_where_it_failed() {
+    let sandbox = sandbox(&[(
+        "t.yaml",
+        "name: t\nsteps:\n  - {id: a, command: 'echo a >> ran; echo A', output: a}\n  - {id: b, command: 'echo b >> ran; test -e there'}\n  \
+         - {id: c, command: 'echo {{a}}', output: c}\n",
+    )]);
+    result(&sandbox, &["t.yaml"], 1);
+    sandbox.write("work/there", "");
+    let result = result(&sandbox, &["--resume", "latest"], 0);
+    assert_eq!(result["context"]["c"], "A");
+    assert_eq!(std::fs::read_to_string(sandbox.work().join("ran")).unwrap(), "a\nb\nb\n");
+    run(&sandbox, &["recipe", "run", "--resume", "latest"]).assert_code(1).assert_stderr_has("is complete");
+    let output = run(&sandbox, &["recipe", "runs", "show", "latest"]);
+    output.assert_code(0).assert_stdout_has("completed").assert_stdout_has("c (");
+    // A recipe that was changed meanwhile is not the one that was begun.
+    sandbox.write("work/t2.yaml", "name: t2\nsteps:\n  - {id: a, command: 'exit 1'}\n");
+    run(&sandbox, &["recipe", "run", "t2.yaml"]).assert_code(1);
+    sandbox.write("work/t2.yaml", "name: t2\nsteps:\n  - {id: a, command: 'exit 0'}\n");
+    run(&sandbox, &["recipe", "run", "--resume", "latest"])
+        .assert_code(1)
+        .assert_stderr_has("t2.yaml is not as it was");
+}

@@ -1,0 +1,218 @@
+//! JSON in what a step has printed: the whole of it, a fenced block, or a part of the prose.
+
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+
+use crate::value::{Kind, Value};
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The value, its numbers and the order of its keys as they were printed.
+    pub value: Value,
+    /// The value on one line, as the step's output: zeros that end a fraction left out.
+    pub output: String,
+}
+
+/// Looks for JSON, in this order: the whole text without blanks around it; the first fenced block (` ``` `) that is JSON; the first
+/// object, or list that holds an object, in the text; the first list. Nothing is found in a text that ends in the middle of one.
+pub fn parse_json(text: &str) -> Option<Answer> {
+    let trimmed = text.trim();
+    let found = Value::from_json(trimmed).or_else(|| fenced(trimmed)).or_else(|| in_prose(trimmed))?;
+    let output = shorter(&found.json_text());
+    Some(Answer { value: found, output })
+}
+
+/// The first fenced block that is JSON. One that does not say `json` has to be an object or a list.
+fn fenced(text: &str) -> Option<Value> {
+    let mut lines = text.split_inclusive('\n');
+    let mut block: Option<(bool, String)> = None;
+    while let Some(line) = lines.next() {
+        let fence = line.trim_start().strip_prefix("```");
+        match (fence, &mut block) {
+            (Some(tag), None) => {
+                let tag = tag.trim_start_matches('`').trim().to_ascii_lowercase();
+                block = Some((tag == "json" || tag == "jsonc" || tag == "json5", String::new()));
+            }
+            (Some(_), Some((json, body))) => {
+                if let Some(value) = Value::from_json(body.trim()).filter(|value| *json || collection(value))
+                {
+                    return Some(value);
+                }
+                block = None;
+            }
+            (None, Some((_, body))) => body.push_str(line),
+            (None, None) => {}
+        }
+    }
+    None
+}
+
+fn collection(value: &Value) -> bool {
+    matches!(value.kind(), Kind::Object(_) | Kind::List(_))
+}
+
+fn in_prose(text: &str) -> Option<Value> {
+    let mut list = None;
+    let mut at = 0;
+    // Each start is read up to its first mistake; together not more than this.
+    let mut budget = text.len().saturating_mul(16).saturating_add(1 << 20);
+    while let Some(start) = text[at..].find(['{', '[']).map(|found| at + found) {
+        match value_at(text, start) {
+            Found::Value(range) => {
+                let value = Value::from_json(&text[range.clone()])?;
+                let rich = match value.kind() {
+                    Kind::Object(_) => true,
+                    Kind::List(items) => items.iter().any(|item| matches!(item.kind(), Kind::Object(_))),
+                    _ => false,
+                };
+                if rich {
+                    return Some(value);
+                }
+                list = list.or(Some(value));
+                at = range.end;
+            }
+            Found::Mistake(after) => {
+                budget = budget.checked_sub(after)?;
+                at = start + 1;
+            }
+            Found::End => return list,
+        }
+    }
+    list
+}
+
+enum Found {
+    Value(Range<usize>),
+    /// This many bytes behind the start.
+    Mistake(usize),
+    /// The text ended inside.
+    End,
+}
+
+fn value_at(text: &str, start: usize) -> Found {
+    let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<&RawValue>();
+    match values.next() {
+        Some(Ok(_)) => Found::Value(start..start + values.byte_offset()),
+        Some(Err(error)) if error.is_eof() => Found::End,
+        Some(Err(error)) => {
+            let lines = text[start..].split_inclusive('\n').take(error.line() - 1).map(str::len);
+            Found::Mistake(lines.sum::<usize>() + error.column())
+        }
+        None => Found::End,
+    }
+}
+
+/// Compact JSON with fractions without the zeros at their end: `2.50` is `2.5`, `2.00` is `2.0`.
+fn shorter(json: &str) -> String {
+    let bytes = json.as_bytes();
+    let mut out = String::with_capacity(json.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = match bytes[at] {
+            b'"' => string_end(bytes, at),
+            b'-' | b'0'..=b'9' => {
+                at + bytes[at..].iter().take_while(|byte| b"+-.eE0123456789".contains(byte)).count()
+            }
+            _ => at + 1,
+        };
+        let token = &json[at..end];
+        match token.split_once('.') {
+            Some((whole, fraction)) if !token.starts_with('"') => {
+                let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+                let kept = fraction[..digits].trim_end_matches('0');
+                out.push_str(whole);
+                out.push('.');
+                out.push_str(if kept.is_empty() { "0" } else { kept });
+                out.push_str(&fraction[digits..]);
+            }
+            _ => out.push_str(token),
+        }
+        at = end;
+    }
+    out
+}
+
+fn string_end(bytes: &[u8], open: usize) -> usize {
+    let mut at = open + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(text: &str) -> Option<String> {
+        parse_json(text).map(|answer| answer.output)
+    }
+
+    #[test]
+    fn where_json_is_found() {
+        for (text, want) in [
+            ("  {\"b\": 1, \"a\": 2.50} \n", "{\"b\":1,\"a\":2.5}"),
+            ("42", "42"),
+            ("\"x\"", "\"x\""),
+            (
+                "I say {\"a\": \"he said \\\"hi\\\" }\", \"n\": {\"m\": 1}} now",
+                "{\"a\":\"he said \\\"hi\\\" }\",\"n\":{\"m\":1}}",
+            ),
+            ("Use {placeholder} and then {\"a\": \"real\"} ok", "{\"a\":\"real\"}"),
+            ("```bash\necho {}\n```\nthen\n```json\n{\"a\": \"second\"}\n```\n", "{\"a\":\"second\"}"),
+            ("```\n[1, 2]\n```", "[1,2]"),
+            ("```JSON\n7\n```", "7"),
+            ("all: [{\"a\": 1}, {\"a\": 2}] done", "[{\"a\":1},{\"a\":2}]"),
+            ("see [1] and [2]: {\"a\": 1}", "{\"a\":1}"),
+            ("the list [1, 2] only", "[1,2]"),
+            ("- [ ] todo\n- [x] done\n{\"a\": 1}", "{\"a\":1}"),
+            (
+                "{\"v\": 1.0, \"w\": 1.10e5, \"s\": \"1.50\", \"big\": 123456789012345678901}",
+                "{\"v\":1.0,\"w\":1.1e5,\"s\":\"1.50\",\"big\":123456789012345678901}",
+            ),
+            ("it's {\"a\": \"ü🦀\"}", "{\"a\":\"ü🦀\"}"),
+        ] {
+            assert_eq!(output(text).as_deref(), Some(want), "{text}");
+        }
+        let value = parse_json("{\"v\": 1.10}").unwrap().value;
+        assert_eq!(value.at(&["v"]).unwrap().text(), "1.10");
+    }
+
+    #[test]
+    fn where_none_is() {
+        for text in [
+            "",
+            "  ",
+            "no json at all",
+            "{\"a\": \"x\", \"b\": [1, 2",
+            "{\"a\": {\"b\": 1}, \"c",
+            "{'a': 'x', 'b': True}",
+            "```\n42\n```",
+            "{",
+            "[",
+            "``` {",
+            "{placeholder}",
+        ] {
+            assert_eq!(output(text), None, "{text}");
+        }
+    }
+
+    /// Each bracket was a start that was read up to the end.
+    #[test]
+    fn many_brackets_take_linear_work() {
+        for text in [
+            "[".repeat(1 << 20),
+            format!("{}x", "[".repeat(1 << 20)),
+            "{".repeat(1 << 20),
+            "[1,".repeat(1 << 18) + "x",
+        ] {
+            assert_eq!(output(&text), None);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Where a part of a scalar's text stands in the file.
+
+use crate::diagnostic::{Source, Span};
+
+/// The place in the file of `part` (bytes of `text`), which is the text of the scalar at `scalar`.
+///
+/// Walks through both: quotes, indentation, line ends and escapes are in the file only. What cannot be followed is at the start.
+pub(super) fn inside(source: &Source, scalar: Span, text: &str, part: std::ops::Range<usize>) -> Span {
+    let raw = source.text.get(scalar.start..scalar.end).unwrap_or_default();
+    let find = |wanted: usize| place(raw, text, wanted).map(|at| scalar.start + at);
+    let Some(start) = find(part.start) else {
+        return Span { start: scalar.start, end: scalar.start };
+    };
+    let end = if part.end > part.start {
+        // Behind the last character of the part.
+        let last = text[..part.end].char_indices().next_back().map_or(part.start, |(at, _)| at);
+        find(last).map_or(start, |at| at + text[last..].chars().next().map_or(0, char::len_utf8))
+    } else {
+        start
+    };
+    Span { start, end: end.max(start) }
+}
+
+/// The byte of `raw` at which byte `wanted` of `text` is written.
+fn place(raw: &str, text: &str, wanted: usize) -> Option<usize> {
+    let mut rest = raw.char_indices().peekable();
+    if let Some((_, '|' | '>')) = rest.peek() {
+        // The header of a block scalar.
+        rest.find(|(_, char)| *char == '\n')?;
+    }
+    let mut end = 0;
+    for (at, char) in text.char_indices() {
+        let found = if char.is_whitespace() {
+            let (found, _) = *rest.peek()?;
+            while rest.next_if(|(_, char)| char.is_whitespace()).is_some() {}
+            found
+        } else {
+            loop {
+                let (found, next) = rest.next()?;
+                if next == char {
+                    break found;
+                }
+                if !(next.is_whitespace() || matches!(next, '\\' | '\'' | '"')) {
+                    return None;
+                }
+            }
+        };
+        if at >= wanted {
+            return Some(found);
+        }
+        end = found + char.len_utf8();
+    }
+    Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scalars_of_every_style() {
+        for (raw, text) in [
+            ("a = b", "a = b"),
+            ("'a = ''b'", "a = 'b"),
+            ("\"a \\\"= b\"", "a \"= b"),
+            ("|\n    x\n    a = b\n", "x\na = b\n"),
+            (">-\n    x\n      a\n    = b\n", "x a = b"),
+        ] {
+            let source = Source { path: "r".into(), text: format!("k: {raw}").into() };
+            let at = text.find('=').unwrap();
+            let span = inside(&source, Span { start: 3, end: 3 + raw.len() }, text, at..at + 1);
+            assert_eq!(&source.text[span.start..span.end], "=", "{raw}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_text() {
+        let source = Source { path: "r".into(), text: "k: 'a =='".into() };
+        assert_eq!(inside(&source, Span { start: 3, end: 9 }, "a ==", 4..4), Span { start: 8, end: 8 });
+        assert_eq!(inside(&source, Span { start: 3, end: 9 }, "other", 1..2), Span { start: 3, end: 3 });
+    }
+}

@@ -1,0 +1,299 @@
+//! Where recipes and agents' definitions are: directories in order, names that cannot lead out of them.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use amplihack_utils::env::Env;
+use amplihack_utils::fs::{read_limited, read_regular};
+
+use crate::document;
+use crate::model::Recipe;
+
+/// The directories that recipes and agents are looked for in. Relative ones are below the run's working directory.
+#[derive(Debug, Clone)]
+pub struct Discovery {
+    /// Named on the command line.
+    explicit: Vec<PathBuf>,
+    working_dir: PathBuf,
+    defaults: Vec<PathBuf>,
+    agents: Vec<PathBuf>,
+}
+
+/// A name that leads nowhere, and where it was looked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct NotFound {
+    /// What was looked for: `recipe`, `sub-recipe`, `agent`.
+    pub what: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Why the name cannot be one, if that is so.
+    pub reason: Option<String>,
+    /// Every directory, in order.
+    pub searched: Vec<PathBuf>,
+}
+
+impl fmt::Display for NotFound {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} '{}' not found", self.what, self.name)?;
+        if let Some(reason) = &self.reason {
+            return write!(out, ": {reason}");
+        }
+        if self.searched.is_empty() {
+            return Ok(());
+        }
+        write!(out, "; searched, in this order:")?;
+        for dir in &self.searched {
+            let missing = if dir.is_dir() { "" } else { " (does not exist)" };
+            write!(out, "\n  - {}{missing}", dir.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// An agent's definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentDefinition {
+    /// The file.
+    pub path: PathBuf,
+    /// All of its text: the system prompt.
+    pub text: String,
+}
+
+/// A recipe in a list.
+#[derive(Debug)]
+pub struct Listed {
+    /// The name that runs it: the file's, without its ending.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+    /// What is in it, or why it cannot be read.
+    pub recipe: Result<Recipe, String>,
+}
+
+/// Directories above the working directory in which a sub-recipe is looked for.
+const ANCESTORS: usize = 10;
+
+/// Bytes of the largest definition of an agent.
+const LARGEST_AGENT: u64 = 1 << 20;
+
+const BUNDLE: &str = "amplifier-bundle/recipes";
+
+impl Discovery {
+    /// The directories for a run in `working_dir`; `explicit` ones (`-R`) come first, and alone for the name on the command line.
+    pub fn new(env: &Env, working_dir: &Path, explicit: &[PathBuf]) -> Self {
+        let below = |dir: &str| working_dir.join(dir);
+        let mut defaults: Vec<PathBuf> = env.path("AMPLIHACK_PACKAGE_RECIPE_DIR").into_iter().collect();
+        if let Some(dirs) = env.get("RECIPE_RUNNER_RECIPE_DIRS") {
+            defaults.extend(std::env::split_paths(dirs).filter(|dir| !dir.as_os_str().is_empty()));
+        }
+        defaults.extend(env.path("AMPLIHACK_HOME").map(|home| home.join(BUNDLE)));
+        let home = env.home().map(|home| home.join(".amplihack"));
+        defaults.extend(home.iter().flat_map(|home| [home.join(BUNDLE), home.join(".claude/recipes")]));
+        defaults.extend([BUNDLE, "src/amplihack/amplifier-bundle/recipes", ".claude/recipes"].map(below));
+        let mut agents: Vec<PathBuf> = home.iter().map(|home| home.join(".claude/agents")).collect();
+        agents.extend(
+            [
+                ".claude/agents",
+                "amplifier-bundle/agents",
+                "src/amplihack/amplifier-bundle/agents",
+                "src/amplihack/.claude/agents",
+            ]
+            .map(below),
+        );
+        Self {
+            explicit: absolute(explicit, working_dir),
+            working_dir: working_dir.to_owned(),
+            defaults: absolute(&defaults, working_dir),
+            agents,
+        }
+    }
+
+    /// The file that is meant on the command line: a file's path, seen from `cwd`, else a recipe's name.
+    pub fn entry(&self, argument: &str, cwd: &Path) -> Result<PathBuf, NotFound> {
+        let path = cwd.join(argument);
+        if path.is_file() { Ok(path) } else { self.recipe(argument) }
+    }
+
+    /// The recipe that `name` means on the command line.
+    pub fn recipe(&self, name: &str) -> Result<PathBuf, NotFound> {
+        let dirs = if self.explicit.is_empty() { &self.defaults } else { &self.explicit };
+        let not_found = |reason: Option<&str>, searched| NotFound {
+            what: "recipe",
+            name: name.to_owned(),
+            reason: reason.map(str::to_owned),
+            searched,
+        };
+        if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0']) || name.contains("..")
+        {
+            return Err(not_found(
+                Some("there is no such file, and a name has no `/`, `\\` or `..`"),
+                Vec::new(),
+            ));
+        }
+        dirs.iter()
+            .find_map(|dir| in_dir(dir, name))
+            .ok_or_else(|| not_found(None, unique(dirs.iter().cloned())))
+    }
+
+    /// The recipe that `name` means in a recipe: `top` is the file of the run's first one, `beside` the file that names it.
+    pub fn sub_recipe(&self, name: &str, top: &Path, beside: &Path) -> Result<PathBuf, NotFound> {
+        let segment = |part: &str| {
+            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        let mut anchored = self.explicit.clone();
+        anchored.extend([top, beside].iter().filter_map(|file| file.parent()).map(Path::to_owned));
+        // Above a repository, or without one, anybody may have put files.
+        let above = self.working_dir.ancestors().take(ANCESTORS);
+        let repository = above.clone().position(|dir| dir.join(".git").exists()).unwrap_or(0);
+        for dir in above.take(repository + 1) {
+            anchored.extend([dir.to_owned(), dir.join(BUNDLE)]);
+        }
+        let searched = unique(anchored.iter().chain(&self.defaults).cloned());
+        let not_found = |reason: Option<&str>, searched| NotFound {
+            what: "sub-recipe",
+            name: name.to_owned(),
+            reason: reason.map(str::to_owned),
+            searched,
+        };
+        if !name.split('/').all(segment) {
+            let reason = "a name has letters, digits, `_` and `-`, and `/` between directories";
+            return Err(not_found(Some(reason), Vec::new()));
+        }
+        let inside = |dir: &Path| {
+            let found = in_dir(dir, name)?;
+            let (real, root) = (found.canonicalize().ok()?, dir.canonicalize().ok()?);
+            real.starts_with(root).then_some(found)
+        };
+        let anchored = anchored.iter().find_map(|dir| inside(dir));
+        anchored
+            .or_else(|| self.defaults.iter().find_map(|dir| in_dir(dir, name)))
+            .ok_or_else(|| not_found(None, searched))
+    }
+
+    /// The definition that an agent step refers to: `namespace:name`, `namespace:category:name`.
+    pub fn agent(&self, reference: &str) -> Result<AgentDefinition, NotFound> {
+        let parts: Vec<&str> = reference.split(':').collect();
+        let segment = |part: &&str| {
+            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        let fail = |reason: Option<String>, searched| {
+            Err(NotFound { what: "agent", name: reference.to_owned(), reason, searched })
+        };
+        let files = match parts.as_slice() {
+            parts if !parts.iter().all(segment) => None,
+            [space, name] => Some(plain_files(space, name)),
+            // `a:a:core:x`: the first word is said twice.
+            [space, category, name] | [_, space, category, name] => {
+                let mut files =
+                    vec![format!("{space}/{category}/{name}.md"), format!("{category}/{name}.md")];
+                files.extend(plain_files(space, name));
+                Some(files)
+            }
+            _ => None,
+        };
+        let Some(files) = files else {
+            return fail(
+                Some("a reference is `namespace:name` or `namespace:category:name`".to_owned()),
+                Vec::new(),
+            );
+        };
+        for dir in &self.agents {
+            for path in files.iter().map(|file| dir.join(file)) {
+                match read_regular(&path, LARGEST_AGENT) {
+                    Ok(bytes) => {
+                        let text = String::from_utf8_lossy(&bytes).into_owned();
+                        return Ok(AgentDefinition { path, text });
+                    }
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(error) => return fail(Some(format!("{}: {error}", path.display())), Vec::new()),
+                }
+            }
+        }
+        fail(None, self.agents.clone())
+    }
+
+    /// Every recipe that a name runs, in the order of names. Of files with one name the first directory's is listed, as it is run.
+    pub fn list(&self) -> Vec<Listed> {
+        let dirs = if self.explicit.is_empty() { &self.defaults } else { &self.explicit };
+        let mut names = HashSet::new();
+        let mut listed = Vec::new();
+        for dir in dirs {
+            let Ok(entries) = std::fs::read_dir(dir) else { continue };
+            for entry in entries.flatten() {
+                let path = entry.path();
+                let ending = path.extension().and_then(|ending| ending.to_str());
+                let (Some("yaml" | "yml"), Some(stem)) =
+                    (ending, path.file_stem().and_then(|stem| stem.to_str()))
+                else {
+                    continue;
+                };
+                let name = stem.to_owned();
+                if names.contains(&name) {
+                    continue;
+                }
+                if let Ok(path) = self.recipe(&name) {
+                    names.insert(name.clone());
+                    let recipe = read(&path).map_err(|error| error.to_string());
+                    listed.push(Listed { name, path, recipe });
+                }
+            }
+        }
+        listed.sort_by(|left, right| left.name.cmp(&right.name));
+        listed
+    }
+}
+
+/// Why a file is no recipe.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// What is in it is no recipe: every mistake.
+    #[error("{}", .0.iter().map(|found| found.line()).collect::<Vec<_>>().join("\n"))]
+    Invalid(Vec<crate::diagnostic::Diagnostic>),
+}
+
+/// Reads the recipe in a file.
+pub fn read(path: &Path) -> Result<Recipe, ReadError> {
+    let bytes = match read_limited(path, document::LARGEST as u64) {
+        Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => vec![b' '; document::LARGEST + 1],
+        Err(error) => return Err(ReadError::File { path: path.to_owned(), error }),
+        Ok(bytes) => bytes,
+    };
+    document::parse(path, &bytes).map_err(ReadError::Invalid)
+}
+
+/// The file of recipe `name` in `dir`.
+fn in_dir(dir: &Path, name: &str) -> Option<PathBuf> {
+    ["yaml", "yml"].iter().map(|ending| dir.join(format!("{name}.{ending}"))).find(|path| path.is_file())
+}
+
+fn plain_files(space: &str, name: &str) -> Vec<String> {
+    vec![
+        format!("{space}/core/{name}.md"),
+        format!("{space}/specialized/{name}.md"),
+        format!("core/{name}.md"),
+        format!("specialized/{name}.md"),
+        format!("{name}.md"),
+    ]
+}
+
+fn absolute(dirs: &[PathBuf], base: &Path) -> Vec<PathBuf> {
+    dirs.iter().map(|dir| base.join(dir)).collect()
+}
+
+fn unique(dirs: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut seen = HashSet::new();
+    dirs.filter(|dir| seen.insert(dir.clone())).collect()
+}
+
+#[cfg(test)]
+#[path = "find_tests.rs"]
+mod tests;

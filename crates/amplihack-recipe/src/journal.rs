@@ -1,0 +1,327 @@
+//! What a run did, on disk before anybody sees it: `$AMPLIHACK_HOME/recipe-runs/<id>/`.
+//!
+//! `journal.jsonl` holds the entries, one JSON object a line; `steps/` the outputs, the records of ends, and the list of
+//! processes ([`Spool`]); `outputs/` what is too long for a line.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use amplihack_session::step::Spool;
+use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
+use amplihack_utils::log::{JsonLog, LogError, read_from};
+use amplihack_utils::sys;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::result::{Status, StepResult};
+
+/// The longest output within a line.
+const INLINE: usize = 64 * 1024;
+
+/// One thing that a run did. `entry` in JSON, in snake case.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Entry {
+    /// A runner began, or went on with, the run.
+    Runner(Box<Header>),
+    /// A recipe began: the first one, or one inside.
+    Recipe {
+        /// The path of its step; empty for the first recipe.
+        path: String,
+        /// Its name.
+        name: String,
+    },
+    /// A step began.
+    Begin {
+        /// Its path: numbers of steps from the first recipe on.
+        path: String,
+        /// Its id.
+        step: String,
+        /// `bash`, `agent` or `recipe`.
+        kind: String,
+    },
+    /// Something is about to be started for a step.
+    Launch {
+        /// The step's path.
+        path: String,
+        /// The name of its files.
+        name: String,
+        /// `step`, `hook` or `stage`.
+        what: String,
+        /// An agent is asked again: why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        again: Option<String>,
+        /// Seconds until then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pause: Option<f64>,
+    },
+    /// An agent's session began for a step.
+    Session {
+        /// The step's path.
+        path: String,
+        /// The agent.
+        agent: String,
+        /// The session, whose events are kept.
+        session: String,
+    },
+    /// Something to know about a step that ends nothing.
+    Warning {
+        /// The step's path.
+        path: String,
+        /// What.
+        message: String,
+    },
+    /// A step ended.
+    End {
+        /// Its path.
+        path: String,
+        /// How.
+        result: StepResult,
+        /// Its failure ends its recipe.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        fatal: bool,
+        /// The file with its output, if that is too long for a line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<String>,
+    },
+    /// A recipe ended.
+    RecipeEnd {
+        /// The path of its step; empty for the first recipe.
+        path: String,
+        /// Whether no fatal step failed.
+        success: bool,
+    },
+    /// A signal ended the runner.
+    Interrupted {
+        /// Its number.
+        signal: i32,
+    },
+}
+
+/// Whose run it is. What a resume needs to go on with it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Header {
+    /// The version of this form.
+    pub schema_version: u32,
+    /// The run.
+    pub run_id: String,
+    /// The recipe's file.
+    pub recipe: PathBuf,
+    /// Its name.
+    pub name: String,
+    /// The command that began the run, and what it was given, for it to be given again.
+    pub given: serde_json::Value,
+    /// The files that the run was compiled from, with their contents' SHA-256.
+    pub sources: Vec<(PathBuf, String)>,
+    /// Where steps run.
+    pub cwd: PathBuf,
+    /// The runner.
+    pub pid: u32,
+    /// When that process started, in clock ticks since boot.
+    pub start_time: u64,
+}
+
+impl Header {
+    /// Whether the runner lives.
+    pub fn lives(&self) -> bool {
+        sys::process_alive(self.pid, self.start_time)
+    }
+}
+
+/// An entry with its time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Line {
+    /// When it was written.
+    pub at: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub entry: Entry,
+}
+
+/// Where runs are kept below `home`.
+pub fn runs(home: &Path) -> PathBuf {
+    home.join("recipe-runs")
+}
+
+/// The variable by which a run's descendants are known.
+pub const RUN_ID: &str = "AMPLIHACK_RECIPE_RUN_ID";
+
+/// The journal of one run, for its writer.
+#[derive(Debug)]
+pub struct Journal {
+    directory: PathBuf,
+    log: JsonLog,
+    spool: Arc<Spool>,
+    buffer: Vec<u8>,
+}
+
+impl Journal {
+    /// Opens the journal in `directory`, which is made if it is missing, private to this user.
+    pub fn open(directory: &Path) -> Result<Self, LogError> {
+        let failed = |source| LogError::Io { path: directory.to_owned(), source };
+        let steps = directory.join("steps");
+        create_private_dir(&steps).map_err(failed)?;
+        let spool = Arc::new(Spool::open(&steps).map_err(failed)?);
+        let log = JsonLog::open(&directory.join("journal.jsonl"))?;
+        Ok(Self { directory: directory.to_owned(), log, spool, buffer: Vec::new() })
+    }
+
+    /// The run's directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where steps write.
+    pub fn spool(&self) -> &Arc<Spool> {
+        &self.spool
+    }
+
+    /// Appends `entries` by one write.
+    pub fn append(&mut self, entries: &[Entry]) -> Result<(), LogError> {
+        let at = Timestamp::now();
+        self.buffer.clear();
+        for entry in entries {
+            let long = self.set_aside(entry)?;
+            let entry = long.as_ref().unwrap_or(entry);
+            #[derive(Serialize)]
+            struct Written<'a> {
+                at: Timestamp,
+                #[serde(flatten)]
+                entry: &'a Entry,
+            }
+            serde_json::to_writer(&mut self.buffer, &Written { at, entry })
+                .map_err(|source| LogError::Value { path: self.directory.clone(), source })?;
+            self.buffer.push(b'\n');
+        }
+        self.log.append_lines(&self.buffer)
+    }
+
+    /// An end whose output is too long for a line goes to a file of its own first.
+    fn set_aside(&self, entry: &Entry) -> Result<Option<Entry>, LogError> {
+        let Entry::End { path, result, fatal, file: None } = entry else { return Ok(None) };
+        if result.output.len() <= INLINE {
+            return Ok(None);
+        }
+        let name = format!("outputs/{path}");
+        let file = self.directory.join(&name);
+        let failed = |source| LogError::Io { path: file.clone(), source };
+        create_private_dir(&self.directory.join("outputs")).map_err(failed)?;
+        write_atomic(&file, result.output.as_bytes(), 0o600, Durability::Process).map_err(failed)?;
+        let result = StepResult { output: "".into(), ..result.clone() };
+        Ok(Some(Entry::End { path: path.clone(), result, fatal: *fatal, file: Some(name) }))
+    }
+
+    /// Makes what was written survive the machine.
+    pub fn sync(&self) -> Result<(), LogError> {
+        self.log.sync()
+    }
+}
+
+/// A run as its journal tells it.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// Its directory.
+    pub directory: PathBuf,
+    /// Its latest runner.
+    pub header: Header,
+    /// When it began.
+    pub began: Timestamp,
+    /// When something was last written.
+    pub last: Timestamp,
+    /// Everything that it did.
+    pub entries: Vec<Entry>,
+}
+
+impl Recorded {
+    /// Reads the run in `directory`. `None`: there is none. A line of a newer version is passed over.
+    pub fn read(directory: &Path) -> Result<Option<Self>, LogError> {
+        let log = directory.join("journal.jsonl");
+        let lines = match read_from(&log, 0) {
+            Ok(lines) => lines,
+            Err(LogError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut found: Option<Self> = None;
+        for line in lines {
+            let Ok(Line { at, entry }) = serde_json::from_slice(&line?.1) else { continue };
+            let entry = brought_back(entry, directory)?;
+            match (&mut found, entry) {
+                (None, Entry::Runner(header)) => {
+                    let directory = directory.to_owned();
+                    found =
+                        Some(Self { directory, header: *header, began: at, last: at, entries: Vec::new() });
+                }
+                (None, _) => {}
+                (Some(found), Entry::Runner(header)) => {
+                    found.header = *header;
+                    found.last = at;
+                    // The new runner tells its own story of what is not a step.
+                    found.entries.retain(|entry| !matches!(entry, Entry::Interrupted { .. }));
+                }
+                (Some(found), entry) => {
+                    found.last = at;
+                    found.entries.push(entry);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// How the run stands, in a word: `completed`, `failed`, `running`, `interrupted`, `killed`.
+    pub fn state(&self) -> &'static str {
+        let end = self.entries.iter().rev().find_map(|entry| match entry {
+            Entry::RecipeEnd { path, success } if path.is_empty() => Some(*success),
+            _ => None,
+        });
+        match end {
+            Some(true) => "completed",
+            Some(false) => "failed",
+            None if self.header.lives() => "running",
+            None if self.entries.iter().any(|entry| matches!(entry, Entry::Interrupted { .. })) => {
+                "interrupted"
+            }
+            None => "killed",
+        }
+    }
+
+    /// Steps that ended, and how many of them failed.
+    pub fn counts(&self) -> (usize, usize) {
+        let ends = || {
+            self.entries.iter().filter_map(|entry| match entry {
+                Entry::End { result, .. } => Some(result.status),
+                _ => None,
+            })
+        };
+        (ends().count(), ends().filter(|status| *status == Status::Failed).count())
+    }
+}
+
+fn brought_back(entry: Entry, directory: &Path) -> Result<Entry, LogError> {
+    let Entry::End { path, mut result, fatal, file: Some(name) } = entry else { return Ok(entry) };
+    let file = directory.join("outputs").join(Path::new(&name).file_name().unwrap_or_default());
+    let bytes = std::fs::read(&file).map_err(|source| LogError::Io { path: file, source })?;
+    result.output = String::from_utf8_lossy(&bytes).into();
+    Ok(Entry::End { path, result, fatal, file: None })
+}
+
+/// Every run below `home`, oldest first, and what could not be read.
+pub fn recorded(home: &Path) -> (Vec<Recorded>, Vec<LogError>) {
+    let directory = runs(home);
+    let (mut found, mut errors) = (Vec::new(), Vec::new());
+    let entries = match std::fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return (found, errors),
+        Err(source) => return (found, vec![LogError::Io { path: directory, source }]),
+    };
+    for entry in entries.flatten() {
+        match Recorded::read(&entry.path()) {
+            Ok(Some(run)) => found.push(run),
+            Ok(None) => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    found.sort_by(|a, b| (a.began, &a.header.run_id).cmp(&(b.began, &b.header.run_id)));
+    (found, errors)
+}

@@ -1,0 +1,98 @@
+//! A plan in words, for `--explain`.
+
+use std::fmt::Write as _;
+
+use crate::model::{Recipe, Step, StepKind};
+use crate::plan::Plan;
+
+/// What a plan would do: the recipe's head, its values, its steps in order, and the recipes below it.
+pub fn describe(plan: &Plan) -> String {
+    let mut out = String::new();
+    let order = std::iter::once(plan.root).chain((0..plan.recipes.len()).filter(|place| *place != plan.root));
+    for (number, place) in order.enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
+        recipe(&mut out, &plan.recipes[place].recipe);
+    }
+    out
+}
+
+fn recipe(out: &mut String, recipe: &Recipe) {
+    line(out, format_args!("Recipe: {} (v{})", recipe.name, recipe.version));
+    for (label, text) in [("Description", &recipe.description), ("Author", &recipe.author)] {
+        if !text.is_empty() {
+            line(out, format_args!("{label}: {}", text.trim_end()));
+        }
+    }
+    if !recipe.tags.is_empty() {
+        line(out, format_args!("Tags: {}", recipe.tags.join(", ")));
+    }
+    if let Some(depth) = recipe.limits.max_depth {
+        line(out, format_args!("Max depth: {depth}"));
+    }
+    if let Some(steps) = recipe.limits.max_total_steps {
+        line(out, format_args!("Max total steps: {steps}"));
+    }
+    if !recipe.context.is_empty() {
+        line(out, format_args!("Context:"));
+        for (name, value) in recipe.context.iter() {
+            line(out, format_args!("  {name} = {}", short(&value.json_text())));
+        }
+    }
+    line(out, format_args!("Steps ({}):", recipe.steps.len()));
+    for (number, step) in recipe.steps.iter().enumerate() {
+        line(out, format_args!("  {}. {}", number + 1, head(step)));
+        match &step.condition {
+            Some(Ok(condition)) => line(out, format_args!("     if {}", one_line(condition.source()))),
+            Some(Err(error)) => line(out, format_args!("     if ? ({})", error.message)),
+            None => {}
+        }
+    }
+}
+
+/// A step on one line: id, type, what it runs, where its output goes, what is special.
+fn head(step: &Step) -> String {
+    let mut out = format!("{} [{}]", step.id, step.kind.name());
+    match &step.kind {
+        StepKind::Agent { agent: Some(name), .. } | StepKind::Recipe { recipe: Some(name), .. } => {
+            let _ = write!(out, " {}", name.value);
+        }
+        _ => {}
+    }
+    if let Some(name) = &step.output {
+        let _ = write!(out, " → {name}");
+    }
+    let flags = [
+        (step.parse_json_required, "json required".to_owned()),
+        (step.parse_json && !step.parse_json_required, "json".to_owned()),
+        (!step.fatal, "continues on error".to_owned()),
+        (step.timeout.is_some(), format!("timeout {} s", step.timeout.unwrap_or_default().as_secs())),
+        (
+            step.parallel_group.is_some(),
+            format!("group {}", step.parallel_group.as_deref().unwrap_or_default()),
+        ),
+        (!step.when_tags.is_empty(), format!("tags {}", step.when_tags.join(" "))),
+    ];
+    let flags: Vec<String> = flags.into_iter().filter(|(on, _)| *on).map(|(_, text)| text).collect();
+    if !flags.is_empty() {
+        let _ = write!(out, " ({})", flags.join(", "));
+    }
+    out
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(out, "{text}");
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn short(text: &str) -> String {
+    const SHOWN: usize = 80;
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

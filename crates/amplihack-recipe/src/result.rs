@@ -1,0 +1,206 @@
+//! What became of a run: the result that programs read, and the report for people.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::context::Context;
+
+/// The version of the result's form.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It did what it should.
+    Completed,
+    /// It was not to be done.
+    Skipped,
+    /// It failed.
+    Failed,
+    /// It was done, but its output is not what was asked for.
+    Degraded,
+}
+
+impl Status {
+    /// Its word, as in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Skipped => "skipped",
+            Self::Failed => "failed",
+            Self::Degraded => "degraded",
+        }
+    }
+}
+
+/// What an agent's run was, for its step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentRecord {
+    /// The agent.
+    pub agent: String,
+    /// The session whose events were kept; the last one of several attempts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// What all attempts used.
+    #[serde(default)]
+    pub usage: amplihack_agent::event::Totals,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepResult {
+    /// The step.
+    pub step_id: String,
+    /// `bash`, `agent` or `recipe`.
+    #[serde(rename = "type", default, skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// How it ended.
+    pub status: Status,
+    /// What it said.
+    pub output: Arc<str>,
+    /// Why it failed.
+    pub error: String,
+    /// How long it took, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<f64>,
+    /// What its process returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal that ended its process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Why it was not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped_reason: Option<String>,
+    /// How often an agent was asked, where that is more than once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+    /// Bytes of the whole output, where `output` has not all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_bytes: Option<u64>,
+    /// The file with the whole output, below the run's directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// The agent's part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentRecord>,
+    /// The output is JSON that was found in what the step said.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub json: bool,
+    /// That JSON as it was written, where `output` has its numbers in a shorter spelling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<Arc<str>>,
+    /// The steps of a sub-recipe.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub step_results: Vec<StepResult>,
+}
+
+impl StepResult {
+    /// A result of the step `id` with no more than a status.
+    pub fn new(id: &str, kind: &str, status: Status) -> Self {
+        Self {
+            step_id: id.to_owned(),
+            kind: kind.to_owned(),
+            status,
+            output: "".into(),
+            error: String::new(),
+            duration: None,
+            exit_code: None,
+            signal: None,
+            skipped_reason: None,
+            attempts: None,
+            output_bytes: None,
+            log: None,
+            agent: None,
+            json: false,
+            exact: None,
+            step_results: Vec::new(),
+        }
+    }
+
+    /// A failure.
+    pub fn failed(id: &str, kind: &str, error: impl Into<String>) -> Self {
+        Self { error: error.into(), ..Self::new(id, kind, Status::Failed) }
+    }
+}
+
+/// What became of a run.
+#[derive(Debug, Clone)]
+pub struct RunResult {
+    /// The run's id.
+    pub run_id: String,
+    /// The recipe's name.
+    pub recipe_name: String,
+    /// Whether no fatal step failed, and all was done.
+    pub success: bool,
+    /// The signal that ended the run.
+    pub interrupted: Option<i32>,
+    /// The steps, in the order of the file.
+    pub step_results: Vec<StepResult>,
+    /// All names and values at the end.
+    pub context: Context,
+    /// How long it took, in seconds.
+    pub duration: f64,
+}
+
+impl Serialize for RunResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("schema_version", &SCHEMA_VERSION)?;
+        map.serialize_entry("run_id", &self.run_id)?;
+        map.serialize_entry("recipe_name", &self.recipe_name)?;
+        map.serialize_entry("success", &self.success)?;
+        if let Some(signal) = self.interrupted {
+            map.serialize_entry("interrupted", &signal)?;
+        }
+        map.serialize_entry("step_results", &self.step_results)?;
+        if !self.context.is_empty() {
+            map.serialize_entry("context", &self.context)?;
+        }
+        map.serialize_entry("duration", &self.duration)?;
+        map.end()
+    }
+}
+
+/// The report for people: a line for the recipe, one for each step.
+pub fn report(name: &str, success: bool, steps: &[StepResult], duration: f64) -> String {
+    let word = if success { "SUCCESS" } else { "FAILED" };
+    let mut text = format!("Recipe '{name}': {word} ({duration:.1}s)\n");
+    for step in steps {
+        let took = step.duration.unwrap_or_default();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  [{}] {} ({took:.1}s)", step.status.name(), step.step_id);
+        if !step.error.is_empty() {
+            let _ = writeln!(text, "    error: {}", step.error.replace('\n', "\n    "));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_six_fields_of_the_predecessor_and_what_is_new() {
+        let mut context = Context::new();
+        context.set("v", crate::value::Value::output("1.10"));
+        let step =
+            StepResult { exit_code: Some(3), duration: Some(0.25), ..StepResult::failed("a", "bash", "no") };
+        let result = RunResult {
+            run_id: "r".into(),
+            recipe_name: "n".into(),
+            success: false,
+            interrupted: None,
+            step_results: vec![step],
+            context,
+            duration: 0.5,
+        };
+        insta::assert_snapshot!(serde_json::to_string_pretty(&result).unwrap());
+        insta::assert_snapshot!(report("n", false, &result.step_results, 0.5));
+    }
+}

@@ -1,0 +1,86 @@
+//! Going on with a run whose runner is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use amplihack_session::journal::Recorded as Session;
+use amplihack_session::step::{PROCESSES, Spool};
+use amplihack_session::{Process, leftovers};
+use amplihack_utils::launcher_context::SessionId;
+use amplihack_utils::sys::Exit;
+
+use crate::journal::{Entry, RUN_ID, Recorded};
+use crate::run::Done;
+
+/// Ends what the dead runner of `run` left running. Returns what would not end.
+///
+/// Blocks, at most for about the grace: what watches over a step is waited for, so that an end that it is writing down is seen.
+pub fn end_leftovers(run: &Recorded, grace: Duration) -> io::Result<Vec<Process>> {
+    let listed = leftovers::listed(&run.directory.join("steps").join(PROCESSES))?;
+    leftovers::end(&listed, &format!("{RUN_ID}={}", run.header.run_id), grace + Duration::from_secs(1))
+}
+
+/// What `run` has done. To be asked when nothing of it is left running.
+///
+/// Of a run that came to its end and failed, the steps that failed are not done, nor the recipes that they are in.
+pub fn done(run: &Recorded, spool: &Spool, home: Option<&Path>) -> Done {
+    let mut done = Done::default();
+    let mut open: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut failed: BTreeSet<&str> = BTreeSet::new();
+    let mut sessions: BTreeMap<&str, &str> = BTreeMap::new();
+    for entry in &run.entries {
+        match entry {
+            Entry::Launch { path, name, what, .. } => {
+                let number: u32 =
+                    name.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or_default();
+                let known = done.launches.entry(path.clone()).or_default();
+                *known = number.max(*known);
+                if what == "step" {
+                    open.insert(path, name);
+                    sessions.remove(path.as_str());
+                }
+            }
+            Entry::Session { path, session, .. } => {
+                sessions.insert(path, session);
+            }
+            Entry::End { path, result, fatal, .. } => {
+                if *fatal {
+                    failed.insert(path);
+                } else {
+                    failed.remove(path.as_str());
+                }
+                done.ended.insert(path.clone(), result.clone());
+                open.remove(path.as_str());
+                sessions.remove(path.as_str());
+            }
+            _ => {}
+        }
+    }
+    for (path, name) in open {
+        // A program that was ended, by whomever, has not done its work.
+        let ended = spool.record(name).is_some_and(|record| {
+            !record.ended_by_us && !record.lost && matches!(record.exit, Exit::Code(_))
+        });
+        if ended {
+            done.adopt.insert(path.to_owned(), name.to_owned());
+        }
+    }
+    for (path, session) in sessions {
+        let ended =
+            home.zip(SessionId::parse(session).ok()).and_then(|(home, id)| Session::read(home, &id).ok()?);
+        if ended.and_then(|found| found.record.end).is_some_and(|end| end.is_success()) {
+            done.adopt.insert(path.to_owned(), session.to_owned());
+        }
+    }
+    if run.state() == "failed" {
+        // A failure that something above did not mind is done.
+        let ended_the_run = |path: &str| {
+            let ends = path.match_indices('.').map(|(at, _)| at).chain([path.len()]);
+            ends.map(|end| &path[..end]).all(|above| failed.contains(above))
+        };
+        done.ended.retain(|path, _| !ended_the_run(path));
+    }
+    done
+}

@@ -1,0 +1,365 @@
+//! A step's agent: by the launcher of this project with its stream of events, or by another launcher as a plain program.
+
+use std::cell::OnceCell;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::process::Command;
+
+use amplihack_agent::command::relay::{Relay, relay};
+use amplihack_agent::event::FailKind;
+use amplihack_agent::{AgentBinary, Capability, End, Installed, Options, Permissions, RunMode};
+use amplihack_hooks::registration::Program;
+use amplihack_launcher::discover::{Versions, discover};
+use amplihack_launcher::{Hosting, LaunchRequest, Streams, Task as LaunchTask, Wanted, plan, start_events};
+use amplihack_session::Deadlines;
+use amplihack_session::journal::Recorded;
+use amplihack_utils::config::Config;
+use amplihack_utils::launcher_context::SessionId;
+use amplihack_utils::prompt_delivery::PromptDelivery;
+use amplihack_utils::sys::Signal;
+use tokio::sync::watch;
+
+use super::process::{self, Ran};
+use super::{AgentEnd, Ask, Ended, ProgramEnd, Task, World};
+use crate::journal::Entry;
+
+/// How agents are reached.
+pub enum AgentDoor {
+    /// As the predecessor did: another program takes the agent's arguments behind `--`.
+    Launcher(Launcher),
+    /// By this project's launcher.
+    Own(Box<Own>),
+}
+
+/// A program that launches agents: `PROGRAM AGENT -- ARGS`.
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    /// The program.
+    pub program: OsString,
+    /// The agent.
+    pub agent: AgentBinary,
+    /// The agent may use its tools without asking.
+    pub allow_tools: bool,
+}
+
+/// What agents are launched with.
+pub struct Own {
+    /// The agent.
+    pub agent: AgentBinary,
+    /// The configuration.
+    pub config: Config,
+    /// What it may do without asking.
+    pub permissions: Option<Permissions>,
+    /// What answers the guard's hooks; `None` leaves the guard out.
+    pub guard: Option<Program>,
+    /// How prompts are to travel.
+    pub requested: PromptDelivery,
+    /// What this process is to the runs.
+    pub hosting: Hosting,
+    /// Its program, once it was looked for.
+    installed: OnceCell<Installed>,
+}
+
+impl Own {
+    /// Launches of `agent` without a guard and with the agent's own permissions.
+    pub fn new(agent: AgentBinary, config: Config) -> Self {
+        Self {
+            agent,
+            config,
+            permissions: None,
+            guard: None,
+            requested: PromptDelivery::Auto,
+            hosting: Hosting::Binary,
+            installed: OnceCell::new(),
+        }
+    }
+}
+
+impl AgentDoor {
+    /// The agent's name.
+    pub fn agent(&self) -> AgentBinary {
+        match self {
+            Self::Launcher(launcher) => launcher.agent,
+            Self::Own(own) => own.agent,
+        }
+    }
+}
+
+/// What every agent of a recipe is told by the predecessor's door.
+pub const NO_REENTRY: &str = "You are one step of a recipe that is already running. Do this step yourself: do not start recipes, \
+                              workflows or orchestrators, and do not launch further agents unless the step says so.";
+
+/// The end of each prompt by the predecessor's door.
+const ALONE: &str = "\n\nWork on your own: nobody can answer questions. Decide, and say what you decided.";
+
+/// The longest prompt that is an argument, with its system prompt.
+const ARGUMENT: usize = 100_000;
+
+pub(super) async fn ask(world: &World, task: &Task, ask: &Ask, stop: watch::Receiver<Option<Signal>>) -> Ran {
+    match &world.door {
+        AgentDoor::Launcher(launcher) => by_launcher(world, launcher, task, ask, stop).await,
+        AgentDoor::Own(own) => by_own(world, own, task, ask).await.into(),
+    }
+}
+
+async fn by_launcher(
+    world: &World,
+    launcher: &Launcher,
+    task: &Task,
+    ask: &Ask,
+    stop: watch::Receiver<Option<Signal>>,
+) -> Ran {
+    let adopted = task.adopt.as_deref().and_then(|name| process::adopted(world, name));
+    let mut files = process::Files::default();
+    let mut ran: Ran = match adopted {
+        Some(ended) => ended.into(),
+        None => match command(world, launcher, task, ask, &mut files) {
+            Ok(command) => process::run(world, &task.name, command, &ask.cwd, ask.timeout, stop).await,
+            Err(error) => Ended::NotStarted(error).into(),
+        },
+    };
+    if let Ended::Program(end) = ran.ended {
+        ran.ended = Ended::Agent(of_program(launcher, ask, end));
+    } else if let Ended::NotStarted(error) = ran.ended {
+        let program = launcher.program.display();
+        ran.ended = Ended::NotStarted(format!("agent step failed: {program} {}: {error}", launcher.agent));
+    }
+    ran
+}
+
+fn command(
+    world: &World,
+    launcher: &Launcher,
+    task: &Task,
+    ask: &Ask,
+    files: &mut process::Files,
+) -> Result<Command, String> {
+    let system = match &ask.definition {
+        Some(definition) => format!("{definition}\n\n{NO_REENTRY}"),
+        None => NO_REENTRY.to_owned(),
+    };
+    let mut prompt = format!("{}{ALONE}", ask.prompt).replace('\0', "");
+    if prompt.len() + system.len() > ARGUMENT {
+        // No argument holds it.
+        let path = files
+            .write(world, &format!("{}.prompt.md", task.name), prompt.as_bytes())
+            .map_err(|error| format!("the prompt cannot be written to a file: {error}"))?;
+        prompt =
+            format!("Your task is in the file {}. Read all of it, then do what it says.", path.display());
+    }
+    let cwd = ask.cwd.canonicalize().unwrap_or_else(|_| ask.cwd.clone());
+    let args = relay(Relay {
+        agent: launcher.agent,
+        prompt: &prompt,
+        system: &system,
+        cwd: &cwd,
+        model: ask.model.as_deref(),
+        allow_tools: launcher.allow_tools,
+    })
+    .map_err(|error| error.to_string())?;
+    let mut command = Command::new(&launcher.program);
+    command.arg(launcher.agent.name()).arg("--").args(args);
+    command.env_clear().envs(world.scripts.iter());
+    Ok(command)
+}
+
+/// What the end of a launcher's program means.
+fn of_program(launcher: &Launcher, ask: &Ask, end: ProgramEnd) -> AgentEnd {
+    let who = format!("{} {}", launcher.program.display(), launcher.agent);
+    let failed = if end.timed_out {
+        let limit = ask.timeout.map(|limit| format!(" after {}s", limit.as_secs())).unwrap_or_default();
+        Some(format!("agent step failed: {who} timed out{limit}"))
+    } else {
+        match end.exit {
+            Some(exit) if exit.success() => None,
+            Some(exit) => Some(format!("agent step failed: {who} failed (exit {}, {exit})", exit.code())),
+            None => Some(format!("agent step failed: the end of {who} is not known")),
+        }
+    };
+    let rate_limited = failed.is_some() && !end.timed_out && says_rate_limit(&end.error, &end.output);
+    let failure = failed.map(|mut text| {
+        for (name, said) in [("stdout", tail(&end.output, 2000)), ("stderr", tail(&end.error, 4000))] {
+            if !said.trim().is_empty() {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "\n--- {name} (tail) ---\n{}", said.trim_end());
+            }
+        }
+        text
+    });
+    AgentEnd {
+        agent: launcher.agent.name().to_owned(),
+        text: if failure.is_some() { String::new() } else { end.output },
+        text_bytes: end.output_bytes,
+        failure,
+        rate_limited,
+        exit: end.exit,
+        session: None,
+        usage: amplihack_agent::event::Totals::default(),
+    }
+}
+
+fn tail(text: &str, bytes: usize) -> &str {
+    text.get(text.floor_char_boundary(text.len().saturating_sub(bytes))..).unwrap_or_default()
+}
+
+/// Whether a program that only prints text says that it met a rate limit: in the words that agents use for it, near its end.
+fn says_rate_limit(error: &str, output: &str) -> bool {
+    let says = |line: &str| {
+        let line = line.to_lowercase();
+        let status = [
+            "http 429",
+            "http/1.1 429",
+            "http/2 429",
+            "status 429",
+            "status: 429",
+            "status code 429",
+            "error 429",
+            "error: 429",
+        ];
+        let words = ["rate limit", "rate_limit_error", "too many requests", "usage limit reached"];
+        status.iter().chain(&words).any(|phrase| line.contains(phrase))
+    };
+    error.lines().any(says) || output.lines().rev().take(5).any(says)
+}
+
+async fn by_own(world: &World, own: &Own, task: &Task, ask: &Ask) -> Ended {
+    if let Some(end) = task.adopt.as_deref().and_then(|session| adopted(world, own, session)) {
+        return Ended::Agent(end);
+    }
+    match launch(world, own, task, ask).await {
+        Ok(ended) => ended,
+        Err(error) => Ended::NotStarted(format!("agent step failed: {error}")),
+    }
+}
+
+/// The end of a session that an earlier runner began, if its journal has one.
+fn adopted(world: &World, own: &Own, session: &str) -> Option<AgentEnd> {
+    let home = world.env.amplihack_home()?;
+    let found = Recorded::read(&home, &SessionId::parse(session).ok()?).ok()??;
+    let end = found.record.end?;
+    end.is_success().then(|| of_end(own, &end, session, found.record.usage, ""))
+}
+
+async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Ended, String> {
+    let env = &world.agents;
+    let installed = match own.installed.get() {
+        Some(installed) => installed.clone(),
+        None => {
+            let found =
+                discover(own.agent, env, &own.config, Versions::Cached).map_err(|error| error.to_string())?;
+            own.installed.get_or_init(|| found).clone()
+        }
+    };
+    // One that takes no system prompt finds the definition in front of its prompt.
+    let takes = installed.can(Capability::AppendSystemPrompt, RunMode::Headless).is_ok()
+        && ask.definition.as_ref().is_none_or(|text| text.len() <= ARGUMENT);
+    let (prompt, system) = match &ask.definition {
+        Some(definition) if takes => (ask.prompt.clone(), Some(definition.replace('\0', ""))),
+        Some(definition) => (format!("{definition}\n\n{}", ask.prompt), None),
+        None => (ask.prompt.clone(), None),
+    };
+    let request = LaunchRequest {
+        agent: own.agent,
+        installed: Some(installed),
+        mode: RunMode::Headless,
+        task: LaunchTask::Prompt {
+            prompt: Some(prompt),
+            requested: own.requested,
+            options: Options {
+                model: ask.model.as_ref().map(OsString::from),
+                append_system_prompt: system,
+                permissions: own.permissions,
+                stream: true,
+                ..Options::default()
+            },
+            before_verb: Vec::new(),
+            extra: Vec::new(),
+        },
+        guard: own.guard.clone(),
+        cwd: ask.cwd.clone(),
+    };
+    let mut plan = plan(request, env, &own.config).map_err(|error| error.to_string())?;
+    world.spool.announce(&mut plan.command).map_err(|error| error.to_string())?;
+    let mut notices = std::mem::take(&mut plan.notices);
+    let deadlines = Deadlines { total: ask.timeout, ..Deadlines::default() };
+    let streams = Streams { deadlines, ..Streams::default() };
+    let wanted = Wanted { raw: false, fail_on_denial: false };
+    let (launched, more) =
+        start_events(plan, own.hosting, streams, wanted).await.map_err(|error| error.to_string())?;
+    notices.extend(more);
+    let session = launched.session().to_string();
+    world.tell(Entry::Session {
+        path: task.path.clone(),
+        agent: own.agent.name().to_owned(),
+        session: session.clone(),
+    });
+    let ended = launched.finish().await.map_err(|error| error.to_string())?;
+    notices.extend(ended.notices);
+    for notice in notices {
+        world.tell(Entry::Warning { path: task.path.clone(), message: notice.to_string() });
+    }
+    let finished = ended.finished;
+    if matches!(finished.outcome.why, amplihack_session::Why::Interrupted(_)) {
+        return Ok(Ended::Interrupted);
+    }
+    let stderr = String::from_utf8_lossy(&finished.outcome.stderr.bytes);
+    Ok(Ended::Agent(of_end(own, &finished.end, &session, finished.usage, &stderr)))
+}
+
+fn of_end(
+    own: &Own,
+    end: &End,
+    session: &str,
+    usage: amplihack_agent::event::Totals,
+    stderr: &str,
+) -> AgentEnd {
+    let message = match end {
+        End::Success(_) => None,
+        End::Failed { message, .. }
+        | End::Denied { message, .. }
+        | End::Budget { message, .. }
+        | End::Interrupted { message, .. }
+        | End::Stalled { message, .. } => Some(message.clone()),
+        _ => Some(end.name().to_owned()),
+    };
+    let failure = message.map(|message| {
+        let said = tail(stderr, 4000).trim();
+        let timed_out = if matches!(end, End::Budget { .. }) { "timed out: " } else { "" };
+        let mut text = format!("agent step failed: {} {}: {timed_out}{message}", own.agent, end.name());
+        if !said.is_empty() && !message.contains(said) {
+            let _ = write!(text, "\n--- stderr (tail) ---\n{said}");
+        }
+        text
+    });
+    let summary = end.summary();
+    AgentEnd {
+        agent: own.agent.name().to_owned(),
+        text: summary.text.clone().map(|text| text.trim().to_owned()).unwrap_or_default(),
+        text_bytes: None,
+        rate_limited: matches!(end, End::Failed { kind: FailKind::RateLimit, .. }),
+        failure,
+        exit: summary.exit,
+        session: Some(session.to_owned()),
+        usage,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::says_rate_limit;
+
+    #[test]
+    fn a_rate_limit_is_what_agents_say_and_not_a_line_number() {
+        for line in [
+            "You've hit your rate limit, reset in 3 minutes",
+            "HTTP 429 Too Many Requests",
+            "API error: status 429",
+        ] {
+            assert!(says_rate_limit(line, ""), "{line}");
+            assert!(says_rate_limit("", line), "{line}");
+        }
+        for line in ["src/main.rs:1429: error", "429 tests passed", "reset in 3", "error[E0429]"] {
+            assert!(!says_rate_limit(line, line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The environment that a run's steps get.
+
+use amplihack_utils::env::Env;
+
+use crate::journal::RUN_ID;
+
+const DEPTH: &str = "AMPLIHACK_SESSION_DEPTH";
+const MAX_DEPTH: &str = "AMPLIHACK_MAX_DEPTH";
+const TREE: &str = "AMPLIHACK_TREE_ID";
+const MAX_SESSIONS: &str = "AMPLIHACK_MAX_SESSIONS";
+const AGENT: &str = "AMPLIHACK_AGENT_BINARY";
+
+/// What a run may not be: deeper inside other runs and launches than allowed.
+///
+/// Returns how deep its steps are. `Err` says why there is no such run.
+pub fn depth(env: &Env, limit: u64) -> Result<u64, String> {
+    let above = match env.get(DEPTH) {
+        None => 0,
+        Some(value) if value.is_empty() => 0,
+        // A guard that cannot count does not wave through.
+        Some(value) => value.to_str().and_then(|text| text.trim().parse().ok()).ok_or_else(|| {
+            format!(
+                "{DEPTH} does not hold a number, so the depth of this run is not known; unset it at the top"
+            )
+        })?,
+    };
+    if above >= limit {
+        return Err(format!(
+            "this run would be {} deep inside other runs, the limit is {limit}; raise {MAX_DEPTH} if that is meant",
+            u64::saturating_add(above, 1)
+        ));
+    }
+    Ok(above + 1)
+}
+
+/// The environment of scripts: the runner's own, less what would mislead them, with the run's marks.
+pub fn of_scripts(env: &Env, run_id: &str, depth: u64, limit: u64, agent: &str) -> Env {
+    let mut own: Env = env
+        .iter()
+        .filter(|(name, _)| {
+            // Values of a runner above are not this run's.
+            let name = name.to_string_lossy();
+            !(name == "CLAUDECODE" || name.starts_with("RECIPE_VAR_") || name.starts_with("RECIPE_NUMBER_"))
+        })
+        .collect();
+    for (name, value) in
+        [("HOME", "/"), ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")]
+    {
+        if own.get(name).is_none_or(std::ffi::OsStr::is_empty) {
+            own.set(name, value);
+        }
+    }
+    own.set(RUN_ID, run_id);
+    own.set(DEPTH, depth.to_string());
+    own.set(AGENT, agent);
+    for (name, value) in
+        [(TREE, run_id.to_owned()), (MAX_DEPTH, limit.to_string()), (MAX_SESSIONS, "10".to_owned())]
+    {
+        if own.get(name).is_none() {
+            own.set(name, value);
+        }
+    }
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_deep_is_refused_and_so_is_what_cannot_be_counted() {
+        assert_eq!(depth(&Env::empty(), 6), Ok(1));
+        assert_eq!(depth(&Env::empty().with(DEPTH, "5"), 6), Ok(6));
+        for above in ["6", "9", "18446744073709551615", "x", "-1"] {
+            assert!(depth(&Env::empty().with(DEPTH, above), 6).is_err(), "{above}");
+        }
+    }
+
+    #[test]
+    fn scripts_get_the_runners_environment_without_what_misleads() {
+        let env = Env::from_iter([
+            ("CLAUDECODE", "1"),
+            ("RECIPE_VAR_x", "old"),
+            ("KEPT", "k"),
+            (TREE, "t"),
+            ("HOME", "/h"),
+        ]);
+        let own = of_scripts(&env, "run", 2, 6, "claude");
+        let names: Vec<_> =
+            own.iter().map(|(name, value)| format!("{}={}", name.display(), value.display())).collect();
+        assert_eq!(
+            names,
+            [
+                "AMPLIHACK_AGENT_BINARY=claude",
+                "AMPLIHACK_MAX_DEPTH=6",
+                "AMPLIHACK_MAX_SESSIONS=10",
+                "AMPLIHACK_RECIPE_RUN_ID=run",
+                "AMPLIHACK_SESSION_DEPTH=2",
+                "AMPLIHACK_TREE_ID=t",
+                "HOME=/h",
+                "KEPT=k",
+                "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            ]
+        );
+    }
+}

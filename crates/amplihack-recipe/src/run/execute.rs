@@ -1,0 +1,167 @@
+//! A whole run: its journal, its world, its end.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use amplihack_session::Interrupts;
+use amplihack_utils::env::Env;
+use amplihack_utils::lock::{FileLock, LockError};
+use amplihack_utils::log::LogError;
+use amplihack_utils::sys;
+use sha2::{Digest, Sha256};
+
+use super::{
+    AgentDoor, Machine, RunError, Settings, StepInput, StepOutput, World, drive, preflight,
+    scripts_environment,
+};
+use crate::context::Context;
+use crate::journal::{Entry, Header, Journal, RUN_ID, runs};
+use crate::plan::Plan;
+use crate::result::{RunResult, SCHEMA_VERSION, StepResult};
+
+/// A run that is asked for.
+pub struct Execution {
+    /// What is run.
+    pub plan: Plan,
+    /// How.
+    pub settings: Settings,
+    /// Names and values at the start.
+    pub context: Context,
+    /// What a resume has to be given again.
+    pub given: serde_json::Value,
+    /// The runner's environment.
+    pub env: Env,
+    /// Where runs are kept; `None`: nowhere.
+    pub home: Option<PathBuf>,
+    /// How agents are reached.
+    pub door: AgentDoor,
+    /// How deep the steps are inside other runs and launches, and how deep they may be.
+    pub depth: (u64, u64),
+    /// From SIGTERM to SIGKILL.
+    pub grace: Duration,
+    /// Signals to this process end the run.
+    pub signals: bool,
+}
+
+/// Why there is no run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExecuteError {
+    /// It could not be kept or carried out.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Somebody else is at it.
+    #[error("the run {run} is somebody else's now: {source}")]
+    Locked {
+        /// The run.
+        run: String,
+        /// The lock.
+        source: LockError,
+    },
+    /// A call of the system failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// The files that a plan was made of, with their contents' SHA-256.
+pub fn sources(plan: &Plan) -> Vec<(PathBuf, String)> {
+    let mut found = std::collections::BTreeMap::new();
+    let mut add = |path: &Path, text: &str| {
+        found.entry(path.to_owned()).or_insert_with(|| {
+            Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        });
+    };
+    for planned in &plan.recipes {
+        add(&planned.recipe.source.path, &planned.recipe.source.text);
+        for (step, resolved) in planned.recipe.steps.iter().zip(&planned.steps) {
+            add(&step.source.path, &step.source.text);
+            if let Some(definition) = &resolved.agent {
+                add(&definition.path, &definition.text);
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// What a dry run of a plan says; nothing is started and nothing written.
+pub fn dry_run(plan: Plan, settings: Settings, context: Context) -> Option<RunResult> {
+    let settings = Settings { dry_run: true, ..settings };
+    let mut machine = Machine::new(Arc::new(plan), settings, context);
+    machine.step(Duration::ZERO, StepInput::Start).into_iter().find_map(|output| match output {
+        StepOutput::Done(result) => Some(*result),
+        _ => None,
+    })
+}
+
+/// Runs what is asked for to its end. Blocks; on the main thread it starts programs without a thread more.
+///
+/// Every entry is in the journal before `seen` is shown it.
+pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<RunResult, ExecuteError> {
+    let Execution { plan, settings, context, given, env, home, door, depth: (depth, limit), grace, signals } =
+        execution;
+    let root = &plan.root().recipe;
+    if let Some(fault) = preflight(root, &context, &settings.cwd) {
+        return Ok(RunResult {
+            run_id: settings.run_id,
+            recipe_name: root.name.clone(),
+            success: false,
+            interrupted: None,
+            step_results: vec![StepResult::failed("preflight-validation", "", fault)],
+            context: Context::new(),
+            duration: 0.0,
+        });
+    }
+    let failed = |what| move |source| ExecuteError::System { what, source };
+    // Before anything is started, so that no signal is missed.
+    let runtime = amplihack_session::runtime().map_err(failed("the runtime could not be started"))?;
+    let _inside = runtime.enter();
+    let interrupts = if signals {
+        Interrupts::listen().map_err(failed("signals cannot be listened to"))?
+    } else {
+        Interrupts::none()
+    };
+    // Without a home nothing is kept longer than the run.
+    let temporary = match &home {
+        Some(_) => None,
+        None => Some(tempfile::tempdir().map_err(failed("a directory for the run cannot be made"))?),
+    };
+    let directory = match (&home, &temporary) {
+        (Some(home), _) => runs(home).join(&settings.run_id),
+        (None, Some(temporary)) => temporary.path().to_owned(),
+        (None, None) => {
+            return Err(failed("a directory for the run cannot be made")(std::io::ErrorKind::NotFound.into()));
+        }
+    };
+    let kept = |error: LogError| ExecuteError::Run(RunError::Journal(error));
+    let mut journal = Journal::open(&directory).map_err(kept)?;
+    let _lock = FileLock::acquire(&directory.join("lock"), Duration::ZERO)
+        .map_err(|source| ExecuteError::Locked { run: settings.run_id.clone(), source })?;
+    let pid = std::process::id();
+    let header = Header {
+        schema_version: SCHEMA_VERSION,
+        run_id: settings.run_id.clone(),
+        recipe: root.source.path.clone(),
+        name: root.name.clone(),
+        given,
+        sources: sources(&plan),
+        cwd: settings.cwd.clone(),
+        pid,
+        start_time: sys::start_time(pid).unwrap_or_default(),
+    };
+    let header = Entry::Runner(Box::new(header));
+    journal.append(std::slice::from_ref(&header)).map_err(kept)?;
+    seen(&header);
+    let scripts = scripts_environment(&env, &settings.run_id, depth, limit, door.agent().name());
+    // A launch counts for itself.
+    let agents = env.clone().with(RUN_ID, settings.run_id.as_str());
+    let world = World::new(env, scripts, agents, &journal, door, grace);
+    let machine = Machine::new(Arc::new(plan), settings, context);
+    let finished = runtime.block_on(drive(machine, world, &mut journal, interrupts, seen))?;
+    Ok(finished.result)
+}

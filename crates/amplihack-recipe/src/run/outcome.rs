@@ -1,0 +1,104 @@
+//! What the end of a program or an agent means for its step.
+
+use amplihack_utils::sys::Exit;
+
+use super::{AgentEnd, Ended, ProgramEnd};
+use crate::model::Step;
+use crate::result::{Status, StepResult};
+
+/// The result of a script.
+pub(super) fn of_program(step: &Step, kind: &str, end: ProgramEnd) -> StepResult {
+    let mut result = StepResult::new(&step.id, kind, Status::Completed);
+    if let Some(why) = why(step, &end) {
+        result.status = Status::Failed;
+        let error = end.error.trim();
+        result.error = if error.is_empty() { why } else { format!("{why}: {error}") };
+    }
+    match end.exit {
+        Some(Exit::Code(code)) => result.exit_code = Some(code),
+        Some(Exit::Signal(signal)) => result.signal = Some(signal),
+        None => {}
+    }
+    if result.status == Status::Failed && step.output.is_some() {
+        // What a name would have held is no result of a failure; its end is a part of the reason.
+        let said = end.output.get(end.output.floor_char_boundary(end.output.len().saturating_sub(TAIL))..);
+        if let Some(said) = said.filter(|said| !said.is_empty()) {
+            result.error = format!("{}\n--- stdout (tail) ---\n{said}", result.error);
+        }
+    } else {
+        result.output = end.output.into();
+    }
+    result.output_bytes = end.output_bytes;
+    result
+}
+
+/// As much of standard output as an error's text has.
+const TAIL: usize = 2000;
+
+/// Why a program failed, if it did.
+fn why(step: &Step, end: &ProgramEnd) -> Option<String> {
+    if end.timed_out {
+        let limit = step.timeout.map(|limit| format!(" after {}s", limit.as_secs())).unwrap_or_default();
+        return Some(format!("Command timed out{limit}"));
+    }
+    match end.exit {
+        Some(Exit::Code(0)) if end.lost => {
+            Some("Command's output is lost: no room for it on the disk".to_owned())
+        }
+        Some(Exit::Code(0)) => None,
+        Some(Exit::Code(code)) => Some(format!("Command failed (exit {code})")),
+        Some(Exit::Signal(signal)) => {
+            Some(format!("Command was killed by signal {signal} ({})", name(signal)))
+        }
+        None => Some("Command's end is not known: what watched over it was killed".to_owned()),
+    }
+}
+
+/// The name of a signal.
+fn name(signal: i32) -> &'static str {
+    match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => "another signal",
+    }
+}
+
+/// The result of an agent's run.
+pub(super) fn of_agent(step: &Step, kind: &str, end: AgentEnd) -> StepResult {
+    let mut result = StepResult::new(&step.id, kind, Status::Completed);
+    if let Some(failure) = end.failure {
+        result.status = Status::Failed;
+        result.error = failure;
+    }
+    match end.exit {
+        Some(Exit::Code(code)) => result.exit_code = Some(code),
+        Some(Exit::Signal(signal)) => result.signal = Some(signal),
+        None => {}
+    }
+    result.output = end.text.into();
+    result.output_bytes = end.text_bytes;
+    result
+}
+
+/// An end of whatever kind.
+pub(super) fn of_any(step: &Step, kind: &str, end: Ended) -> StepResult {
+    match end {
+        Ended::Program(end) => of_program(step, kind, end),
+        Ended::Agent(end) => of_agent(step, kind, end),
+        Ended::Interrupted => StepResult::failed(&step.id, kind, "ended by a signal to the runner"),
+        Ended::NotStarted(error) => StepResult::failed(&step.id, kind, error),
+    }
+}

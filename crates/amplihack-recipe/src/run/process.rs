@@ -1,0 +1,166 @@
+//! A step's program, from its script to what it said.
+
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use amplihack_session::step::{Background, Spooled, StepRun, StepSpec};
+use amplihack_session::{Deadline, Why};
+use amplihack_utils::fs::{Durability, write_atomic};
+use amplihack_utils::sys::{Signal, StepRecord};
+use tokio::sync::watch;
+
+use super::{Ended, ProgramEnd, World};
+use crate::script::{Prepared, VALUES};
+
+/// As much of an output as a step's result has.
+const OUTPUT: usize = 10_000_000;
+/// As much of standard error as an error's text has.
+const ERROR: usize = 4_000;
+/// The longest script that is an argument; the kernel's limit is a little more.
+const SCRIPT: usize = 100_000;
+
+/// What came of a program.
+pub(super) struct Ran {
+    pub(super) ended: Ended,
+    pub(super) background: Option<Background>,
+}
+
+impl From<Ended> for Ran {
+    fn from(ended: Ended) -> Self {
+        Self { ended, background: None }
+    }
+}
+
+/// The command that runs `prepared`, and the files that it needs, which are removed when it has ended.
+pub(super) fn script(world: &World, name: &str, prepared: &Prepared) -> io::Result<(Command, Files)> {
+    let mut files = Files::default();
+    let mut command = Command::new("/bin/bash");
+    command
+        .env_clear()
+        .envs(world.scripts.iter())
+        .envs(prepared.env.iter().map(|(name, value)| (name, value)));
+    if let Some(values) = &prepared.sourced {
+        let path = files.write(world, &format!("{name}.values"), values)?;
+        command.env(VALUES, path);
+    }
+    if prepared.text.len() > SCRIPT {
+        let path = files.write(world, &format!("{name}.sh"), prepared.text.as_bytes())?;
+        command.arg(path);
+    } else {
+        command.arg("-c").arg(&prepared.text);
+    }
+    Ok((command, files))
+}
+
+/// Private files that are removed when this is dropped.
+#[derive(Default)]
+pub(super) struct Files(Vec<std::path::PathBuf>);
+
+impl Files {
+    pub(super) fn write(&mut self, world: &World, name: &str, contents: &[u8]) -> io::Result<&Path> {
+        let path = world.directory.join("steps").join(name);
+        write_atomic(&path, contents, 0o600, Durability::Process)?;
+        self.0.push(path);
+        self.0.last().map(std::path::PathBuf::as_path).ok_or_else(|| io::ErrorKind::Other.into())
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            if let Err(error) = std::fs::remove_file(path) {
+                tracing::debug!(path = %path.display(), %error, "a step's file stays behind");
+            }
+        }
+    }
+}
+
+/// Runs `command` in `cwd` to its end, or until this process is told to stop.
+pub(super) async fn run(
+    world: &World,
+    name: &str,
+    mut command: Command,
+    cwd: &Path,
+    timeout: Option<Duration>,
+    mut stop: watch::Receiver<Option<Signal>>,
+) -> Ran {
+    if !cwd.is_dir() {
+        let error =
+            format!("the working directory {} is no directory; check working_dir and -C", cwd.display());
+        return Ended::NotStarted(error).into();
+    }
+    command.current_dir(cwd);
+    let spec = StepSpec { command, spool: &world.spool, name, timeout, grace: world.grace };
+    let mut run = match StepRun::start(spec).await {
+        Ok(run) => run,
+        Err(error) => return Ended::NotStarted(error.to_string()).into(),
+    };
+    loop {
+        tokio::select! {
+            ended = run.ended() => {
+                if let Err(error) = ended {
+                    return Ended::NotStarted(error.to_string()).into();
+                }
+                break;
+            }
+            changed = stop.wait_for(Option::is_some) => {
+                match changed.map(|signal| *signal) {
+                    Ok(Some(signal)) => run.end(signal),
+                    _ => run.end(Signal::TERM),
+                }
+                // It is told once; from here on only its end is waited for.
+                if let Err(error) = run.ended().await {
+                    return Ended::NotStarted(error.to_string()).into();
+                }
+                break;
+            }
+        }
+    }
+    let end = run.finish();
+    let why = end.why;
+    let interrupted =
+        matches!(why, Why::Interrupted(_)) && end.record.is_none_or(|record| record.ended_by_us);
+    let ended = if interrupted {
+        Ended::Interrupted
+    } else {
+        said(end.record, matches!(why, Why::Deadline(Deadline::Total)), &end.outputs)
+    };
+    Ran { ended, background: end.background }
+}
+
+/// What a program that an earlier runner started has said, if its end is in the spool.
+pub(super) fn adopted(world: &World, name: &str) -> Option<Ended> {
+    let record = world.spool.record(name)?;
+    let outputs = world.spool.outputs(name, &record).ok()?;
+    Some(said(Some(record), false, &outputs))
+}
+
+fn said(record: Option<StepRecord>, timed_out: bool, outputs: &[Spooled; 2]) -> Ended {
+    let read = || Ok::<_, io::Error>((outputs[0].head(OUTPUT)?, outputs[1].tail(ERROR)?));
+    match read() {
+        Err(error) => Ended::NotStarted(format!("the step's output cannot be read back: {error}")),
+        Ok((output, error)) => Ended::Program(ProgramEnd {
+            exit: record.map(|record| record.exit),
+            timed_out,
+            output: trimmed(text(output)),
+            output_bytes: (outputs[0].len() > OUTPUT as u64).then(|| outputs[0].len()),
+            error: text(error),
+            lost: record.is_some_and(|record| record.lost),
+        }),
+    }
+}
+
+/// Bytes that are no UTF-8 are replaced.
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+fn trimmed(mut text: String) -> String {
+    text.truncate(text.trim_end().len());
+    let blanks = text.len() - text.trim_start().len();
+    text.drain(..blanks);
+    text.shrink_to_fit();
+    text
+}

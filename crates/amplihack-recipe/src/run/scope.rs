@@ -1,0 +1,79 @@
+//! What the machine knows of recipes and steps that it is in.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::context::Context;
+use crate::result::{AgentRecord, StepResult};
+use crate::value::Value;
+
+/// A recipe that is being run.
+pub(super) struct Scope {
+    /// Its number in the plan.
+    pub(super) recipe: usize,
+    /// The step that it is inside of.
+    pub(super) parent: Option<usize>,
+    /// The path of that step; empty for the first recipe.
+    pub(super) path: String,
+    /// Recipes above.
+    pub(super) depth: u32,
+    pub(super) context: Context,
+    /// Names that have, or may have, another value than they had outside.
+    pub(super) changed: BTreeSet<String>,
+    /// The number of the step that comes next.
+    pub(super) next: usize,
+    /// Steps that are being done: one, or a group.
+    pub(super) group: Vec<usize>,
+    pub(super) results: Vec<StepResult>,
+    /// Steps that were begun here and inside.
+    pub(super) steps: u32,
+    pub(super) max_steps: Option<u32>,
+    pub(super) max_depth: Option<u32>,
+    pub(super) began: Duration,
+    /// No further step is begun.
+    pub(super) over: bool,
+    pub(super) failed: bool,
+    /// Its end was told.
+    pub(super) closed: bool,
+}
+
+/// A step that is being done.
+pub(super) struct Active {
+    pub(super) scope: usize,
+    /// Its number in the recipe.
+    pub(super) index: usize,
+    pub(super) path: String,
+    /// What it knows: the scope's names when it began.
+    pub(super) context: Context,
+    pub(super) phase: Phase,
+    pub(super) began: Duration,
+    /// Times that something was launched for it.
+    pub(super) launches: u32,
+    /// Times that its agent was asked, for one question.
+    pub(super) attempt: u32,
+    pub(super) asked: u32,
+    pub(super) agent: Option<AgentRecord>,
+    /// Its result, once that is known.
+    pub(super) result: Option<StepResult>,
+    /// The step is over, its hooks too.
+    pub(super) over: bool,
+    /// What the recipe inside has changed.
+    pub(super) merge: Vec<(String, Value)>,
+    /// What an agent is asked.
+    pub(super) prompt: String,
+    /// What an earlier runner has recorded of it, for a recipe that is gone through again.
+    pub(super) replayed: Option<StepResult>,
+}
+
+/// What a step is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Before,
+    Work,
+    /// An agent is asked for JSON once more.
+    Json,
+    /// An agent is asked to mend what a recipe has failed at.
+    Recovery,
+    Stage,
+    After,
+}

@@ -1,0 +1,131 @@
+//! How values reach a script: small ones in its environment, large ones in a file that it reads.
+
+use std::collections::BTreeMap;
+
+use super::Use;
+use super::names::{NUMBER, VARIABLE};
+use crate::value::Value;
+
+/// The variable that names the file of large values.
+pub const VALUES: &str = "RECIPE_VALUES_FILE";
+
+/// Bytes up to which a value goes into the environment. The kernel takes 128 KiB with the name.
+const LARGEST: usize = 96 << 10;
+
+/// Bytes of all values in the environment: a quarter of what is often left for it and the arguments.
+const TOTAL: usize = 256 << 10;
+
+/// A script with what it needs to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prepared {
+    /// What bash is to run.
+    pub text: String,
+    /// Variables of its environment. What the runner's own environment has of `RECIPE_VAR_*` and `RECIPE_NUMBER_*` is not to be
+    /// passed on: a name that has no value is to be unset.
+    pub env: Vec<(String, String)>,
+    /// Assignments of values that are too large for an environment. They are to be written to a file that only its owner can read,
+    /// whose absolute path is the value of [`VALUES`]; the script reads it first, and ends with 1 if it cannot.
+    pub sourced: Option<Vec<u8>>,
+    /// Names of placeholders that have no value.
+    pub missing: Vec<String>,
+}
+
+/// Values under the names of their variables.
+#[derive(Default)]
+pub(super) struct Delivery(BTreeMap<String, Value>);
+
+impl Delivery {
+    /// A placeholder's value.
+    pub(super) fn add_use(&mut self, found: &Use, value: Option<&Value>) {
+        if !found.number {
+            return self.add(&format!("{VARIABLE}{}", found.suffix), value);
+        }
+        let number = format!("{NUMBER}{}", found.suffix);
+        match value {
+            None => self.add(&number, Some(&Value::string(""))),
+            Some(value) if is_calculation(value.text()) => self.add(&number, Some(value)),
+            Some(_) => {}
+        }
+    }
+
+    /// A value under a variable's name, unless it has one.
+    pub(super) fn add(&mut self, variable: &str, value: Option<&Value>) {
+        if let Some(value) = value {
+            self.0.entry(variable.to_owned()).or_insert_with(|| value.clone());
+        }
+    }
+
+    /// The script that runs with these values.
+    pub(super) fn finish(self, script: &str, missing: Vec<String>) -> Prepared {
+        let mut prepared = Prepared { missing, ..Prepared::default() };
+        let mut file = Vec::new();
+        let mut total = 0;
+        for (name, value) in self.0 {
+            let text = value.text();
+            let size = name.len() + text.len() + 2;
+            if text.len() <= LARGEST && total + size <= TOTAL {
+                total += size;
+                prepared.env.push((name, without_nul(text)));
+            } else {
+                assign(&mut file, &name, text);
+            }
+        }
+        if file.is_empty() {
+            script.clone_into(&mut prepared.text);
+            return prepared;
+        }
+        file.extend_from_slice(format!("unset -v {VALUES}\n").as_bytes());
+        prepared.sourced = Some(file);
+        // On the script's first line, so that the numbers of its lines stay.
+        prepared.text = format!(". \"${{{VALUES}}}\" || exit 1;{script}");
+        prepared
+    }
+}
+
+/// No variable holds a NUL.
+fn without_nul(text: &str) -> String {
+    text.replace('\0', "")
+}
+
+/// Assigns `text` to a variable that is not handed on to programs.
+fn assign(file: &mut Vec<u8>, name: &str, text: &str) {
+    file.reserve(text.len() + 2 * name.len() + 32);
+    file.extend_from_slice(format!("unset -v {name}\n{name}='").as_bytes());
+    for byte in text.bytes() {
+        match byte {
+            0 => {}
+            b'\'' => file.extend_from_slice(b"'\\''"),
+            byte => file.push(byte),
+        }
+    }
+    file.extend_from_slice(b"'\n");
+}
+
+/// Whether bash can calculate `text` without looking up a name: numbers, operators, brackets. A name could hold a subscript with a
+/// command in it.
+fn is_calculation(text: &str) -> bool {
+    let operator = |char: char| char.is_ascii_whitespace() || "+-*/%()<>=!&|^~,?:".contains(char);
+    text.len() < 4096
+        && text.split(operator).all(|word| {
+            word.is_empty()
+                || (word.starts_with(|char: char| char.is_ascii_digit())
+                    && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'#'))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_calculated() {
+        for text in ["", "0", "-5", "16#ff", "0x1F", "1 + 2*(3)", " 7\n", "1<<2", "1?2:3"] {
+            assert!(is_calculation(text), "{text}");
+        }
+        for text in
+            ["x", "a[$(id)]", "1 + x", "$(id)", "`id`", "1;2", "1.5", "'1'", "{1}", "x=1", "1[0]", "٣"]
+        {
+            assert!(!is_calculation(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! One program of a recipe: in a group of its own, with its output in files, and with an end that is written down even
+//! when this process is dead.
+//!
+//! The spawned process is a keeper ([`sys::keep`]); the program is its child. Nothing of the output is in this process's
+//! memory until it is asked for. What the program leaves in the background lives on with its keeper until
+//! [`Background::end`].
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use amplihack_utils::sys::{self, ChildOptions, Keep, Signal, StepRecord};
+use tokio::net::unix::pipe;
+use tokio::time::Instant;
+
+use crate::error::RunError;
+use crate::outcome::{Deadline, Why};
+use crate::spawner::{self, Kid};
+
+/// A record is shorter than this.
+const RECORD: usize = 256;
+/// After the grace and SIGKILL, how long a keeper may take to see that all are gone.
+const LAST: Duration = Duration::from_secs(5);
+
+/// Where steps write: their outputs, their records, and the list of their processes.
+#[derive(Debug)]
+pub struct Spool {
+    path: PathBuf,
+    directory: File,
+    processes: File,
+}
+
+impl Spool {
+    /// The spool in `path`, a private directory. The list of processes is `processes` in it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let list = path.join(PROCESSES);
+        let processes = OpenOptions::new().append(true).create(true).mode(0o600).open(list)?;
+        Ok(Self { path: path.to_owned(), directory: File::open(path)?, processes })
+    }
+
+    /// Makes the child of `command` enter itself in the list of processes before it is exec'd. For what is no step.
+    pub fn announce(&self, command: &mut Command) -> io::Result<()> {
+        sys::announce(command, self.processes.try_clone()?.into());
+        Ok(())
+    }
+
+    /// The record of the step `name`, if it has ended.
+    pub fn record(&self, name: &str) -> Option<StepRecord> {
+        StepRecord::parse(&std::fs::read_to_string(self.path.join(format!("{name}.exit"))).ok()?)
+    }
+
+    /// The outputs of the step `name`, of which `record` tells.
+    pub fn outputs(&self, name: &str, record: &StepRecord) -> io::Result<[Spooled; 2]> {
+        let open = |kind: &str, bytes: u64| {
+            Ok::<_, io::Error>(Spooled { file: File::open(self.path.join(format!("{name}.{kind}")))?, bytes })
+        };
+        Ok([open("out", record.bytes[0])?, open("err", record.bytes[1])?])
+    }
+}
+
+/// The list of processes of a [`Spool`].
+pub const PROCESSES: &str = "processes";
+
+/// An output that is in a file.
+#[derive(Debug)]
+pub struct Spooled {
+    file: File,
+    bytes: u64,
+}
+
+impl Spooled {
+    /// How much there is.
+    pub fn len(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// The first bytes, at most `limit`.
+    pub fn head(&self, limit: usize) -> io::Result<Vec<u8>> {
+        self.part(0, limit)
+    }
+
+    /// The last bytes, at most `limit`.
+    pub fn tail(&self, limit: usize) -> io::Result<Vec<u8>> {
+        self.part(self.bytes.saturating_sub(limit as u64), limit)
+    }
+
+    fn part(&self, from: u64, limit: usize) -> io::Result<Vec<u8>> {
+        let length = usize::try_from(self.bytes - from).unwrap_or(usize::MAX).min(limit);
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, from)?;
+        Ok(bytes)
+    }
+}
+
+/// A step to be started.
+#[derive(Debug)]
+pub struct StepSpec<'a> {
+    /// Program, arguments, environment and directory. Its standard input is `/dev/null`.
+    pub command: Command,
+    /// Where it writes.
+    pub spool: &'a Spool,
+    /// The name of its files there; no other step's.
+    pub name: &'a str,
+    /// How long it may take.
+    pub timeout: Option<Duration>,
+    /// From SIGTERM to SIGKILL.
+    pub grace: Duration,
+}
+
+/// A step that runs. Dropping it makes its keeper end the program and all that came of it.
+pub struct StepRun {
+    program: std::ffi::OsString,
+    kid: Kid,
+    done: pipe::Receiver,
+    said: Vec<u8>,
+    outputs: [File; 2],
+    deadline: Option<Instant>,
+    /// When this process stops waiting for a keeper that was told to end its step.
+    patience: Option<Instant>,
+    grace: Duration,
+    why: Why,
+}
+
+/// How a step ended.
+#[derive(Debug)]
+pub struct StepEnd {
+    /// Its keeper's record. `None`: the keeper was killed, and the step with it.
+    pub record: Option<StepRecord>,
+    /// Whether it ended by itself.
+    pub why: Why,
+    /// Standard output and standard error.
+    pub outputs: [Spooled; 2],
+    /// What it left in the background.
+    pub background: Option<Background>,
+}
+
+/// Processes that a step left, with their keeper. Dropping it makes the keeper end them; [`Background::end`] waits for that.
+pub struct Background {
+    kid: Kid,
+    grace: Duration,
+}
+
+impl std::fmt::Debug for Background {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Background").field("keeper", &self.kid.pid).finish()
+    }
+}
+
+impl StepRun {
+    /// Starts a step. Its processes are in the spool's list before the program is exec'd.
+    pub async fn start(spec: StepSpec<'_>) -> Result<Self, RunError> {
+        let StepSpec { mut command, spool, name, timeout, grace } = spec;
+        let program = command.get_program().to_os_string();
+        let watch = |what| RunError::watch(&program, what);
+        let file = |kind: &str| {
+            let path = spool.path.join(format!("{name}.{kind}"));
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)
+        };
+        let open = || Ok::<_, io::Error>([file("out")?, file("err")?]);
+        let outputs = open().map_err(watch("make the files of its output"))?;
+        command.stdin(Stdio::null());
+        sys::prepare_child(&mut command, ChildOptions { group: true, death_signal: true });
+        let done =
+            prepare(&mut command, spool, name, &outputs, grace).map_err(watch("prepare its keeper"))?;
+        let (mut kid, _) = spawner::spawn_prepared(command, true, Box::new(()))
+            .await
+            .map_err(|source| RunError::Spawn { program: program.clone(), source })?;
+        // SIGKILL would end the keeper and nothing else.
+        kid.on_drop = Signal::TERM;
+        let done = pipe::Receiver::from_owned_fd(done).map_err(watch("hear of its end"))?;
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let said = Vec::with_capacity(RECORD);
+        Ok(Self { program, kid, done, said, outputs, deadline, patience: None, grace, why: Why::Ended })
+    }
+
+    /// Ends the step because this process received `signal`: SIGTERM, and after the grace SIGKILL, to its whole tree.
+    pub fn end(&mut self, signal: Signal) {
+        self.stop(Why::Interrupted(signal));
+    }
+
+    fn stop(&mut self, why: Why) {
+        if self.patience.is_some() {
+            return;
+        }
+        self.why = why;
+        self.deadline = None;
+        self.patience = Instant::now().checked_add(self.grace + LAST);
+        if let Err(error) = sys::send_to_process(self.kid.pid, Signal::TERM) {
+            tracing::warn!(pid = self.kid.pid, %error, "a step's keeper cannot be signalled");
+        }
+    }
+
+    /// Waits for the end of the step's own program, or for its deadline and then its end. Cancel-safe.
+    pub async fn ended(&mut self) -> Result<(), RunError> {
+        loop {
+            let wake = self.deadline.or(self.patience);
+            let woken = async {
+                match wake {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                told = self.done.readable() => {
+                    told.map_err(RunError::watch(&self.program, "hear of its end"))?;
+                    match self.done.try_read_buf(&mut self.said) {
+                        Ok(0) => return Ok(()),
+                        Ok(_) => {}
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        Err(error) => return Err(RunError::watch(&self.program, "hear of its end")(error)),
+                    }
+                }
+                () = woken => {
+                    if self.patience.is_some() {
+                        // Not even its keeper can end it.
+                        return Ok(());
+                    }
+                    self.stop(Why::Deadline(Deadline::Total));
+                }
+            }
+        }
+    }
+
+    /// How a step ended that [`Self::ended`] said has.
+    pub fn finish(self) -> StepEnd {
+        let record = std::str::from_utf8(&self.said).ok().and_then(StepRecord::parse);
+        let [output, error] = self.outputs;
+        let bytes = record.map_or_else(
+            || [&output, &error].map(|file| file.metadata().map_or(0, |found| found.len())),
+            |record| record.bytes,
+        );
+        let [output, error] =
+            [(output, bytes[0]), (error, bytes[1])].map(|(file, bytes)| Spooled { file, bytes });
+        let background = match record {
+            Some(StepRecord { left: false, .. }) => {
+                self.kid.reap();
+                None
+            }
+            Some(_) => Some(Background { kid: self.kid, grace: self.grace }),
+            None => None,
+        };
+        StepEnd { record, why: self.why, outputs: [output, error], background }
+    }
+
+    /// The keeper's process id, which is also its group's.
+    pub fn pid(&self) -> u32 {
+        self.kid.pid
+    }
+}
+
+impl Background {
+    /// Whether all that was left has ended by now.
+    pub fn is_over(&self) -> bool {
+        sys::living(self.kid.pid).is_none()
+    }
+
+    /// Ends it: SIGTERM, and after the grace SIGKILL.
+    pub async fn end(self) {
+        if let Err(error) = sys::send_to_process(self.kid.pid, Signal::TERM) {
+            tracing::warn!(pid = self.kid.pid, %error, "a step's keeper cannot be signalled");
+        }
+        let until = Instant::now() + self.grace + LAST;
+        let mut pause = Duration::from_millis(1);
+        while !self.is_over() && Instant::now() < until {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+        if self.is_over() {
+            self.kid.reap();
+        }
+    }
+}
+
+fn prepare(
+    command: &mut Command,
+    spool: &Spool,
+    name: &str,
+    outputs: &[File; 2],
+    grace: Duration,
+) -> io::Result<OwnedFd> {
+    let name = |kind: &str| CString::new(format!("{name}.{kind}"));
+    sys::keep(
+        command,
+        Keep {
+            output: outputs[0].try_clone()?,
+            error: outputs[1].try_clone()?,
+            directory: spool.directory.try_clone()?.into(),
+            record: name("exit")?,
+            unfinished: name("exit.new")?,
+            processes: spool.processes.try_clone()?.into(),
+            grace,
+        },
+    )
+}
+
+#[cfg(test)]
+#[path = "step_tests.rs"]
+mod tests;

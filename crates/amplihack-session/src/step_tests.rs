@@ -1,0 +1,106 @@
+//! Steps as real processes.
+
+use std::process::Command;
+use std::time::Duration;
+
+use amplihack_utils::sys::{Exit, Signal};
+
+use super::{Spool, StepEnd, StepRun, StepSpec};
+use crate::block::runtime;
+use crate::outcome::{Deadline, Why};
+
+async fn start(spool: &Spool, script: &str, timeout: Option<Duration>) -> StepRun {
+    let mut command = Command::new("bash");
+    command.args(["-c", script]);
+    let grace = Duration::from_millis(200);
+    StepRun::start(StepSpec { command, spool, name: "0.1", timeout, grace }).await.unwrap()
+}
+
+fn run(script: &str, timeout: Option<Duration>) -> StepEnd {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::open(dir.path()).unwrap();
+    runtime().unwrap().block_on(async {
+        let mut run = start(&spool, script, timeout).await;
+        run.ended().await.unwrap();
+        let end = run.finish();
+        assert_eq!(spool.record("0.1"), end.record);
+        end
+    })
+}
+
+#[test]
+fn output_is_in_files_and_asked_for_in_parts() {
+    let end = run("printf 0123456789; echo no >&2; exit 3", None);
+    assert_eq!((end.record.unwrap().exit, end.why), (Exit::Code(3), Why::Ended));
+    let [output, error] = end.outputs;
+    assert_eq!(output.len(), 10);
+    assert_eq!(output.head(4).unwrap(), b"0123");
+    assert_eq!(output.tail(4).unwrap(), b"6789");
+    assert_eq!(output.head(99).unwrap(), b"0123456789");
+    assert_eq!(error.tail(99).unwrap(), b"no\n");
+}
+
+#[test]
+fn a_deadline_ends_the_step_and_keeps_what_it_said() {
+    let end = run("trap '' TERM; echo so far; sleep 600; sleep 600", Some(Duration::from_millis(300)));
+    assert_eq!(end.why, Why::Deadline(Deadline::Total));
+    assert_eq!(end.record.unwrap().exit, Exit::Signal(9));
+    assert_eq!(end.outputs[0].head(99).unwrap(), b"so far\n");
+    assert!(end.background.is_none());
+}
+
+#[test]
+fn what_stays_in_the_background_does_not_hold_the_step_and_is_ended_on_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::open(dir.path()).unwrap();
+    runtime().unwrap().block_on(async {
+        let mut run = start(&spool, "sleep 600 & echo $!", None).await;
+        run.ended().await.unwrap();
+        let end = run.finish();
+        let pid: u32 = String::from_utf8(end.outputs[0].head(99).unwrap()).unwrap().trim().parse().unwrap();
+        let background = end.background.unwrap();
+        assert!(!background.is_over());
+        assert!(amplihack_utils::sys::living(pid).is_some());
+        background.end().await;
+        assert!(amplihack_utils::sys::living(pid).is_none());
+    });
+}
+
+#[test]
+fn a_step_is_ended_on_a_signal_and_by_a_drop() {
+    let dir = tempfile::tempdir().unwrap();
+    let sleeper = dir.path().join("sleeper");
+    let spool = Spool::open(dir.path()).unwrap();
+    runtime().unwrap().block_on(async {
+        let mut run = start(&spool, "sleep 600; true", None).await;
+        run.end(Signal::INT);
+        run.ended().await.unwrap();
+        let end = run.finish();
+        assert_eq!(end.why, Why::Interrupted(Signal::INT));
+        assert!(end.record.unwrap().ended_by_us);
+        let run = start(&spool, &format!("sleep 600 & echo $! > {}; wait", sleeper.display()), None).await;
+        while !std::fs::read_to_string(&sleeper).is_ok_and(|text| text.ends_with('\n')) {
+            std::thread::yield_now();
+        }
+        drop(run);
+    });
+    let processes = crate::leftovers::listed(&dir.path().join(super::PROCESSES)).unwrap();
+    assert_eq!(processes.len(), 4);
+    let sleeper: u32 = std::fs::read_to_string(&sleeper).unwrap().trim().parse().unwrap();
+    while amplihack_utils::sys::living(sleeper).is_some_and(|found| found.name == "sleep") {
+        std::thread::yield_now();
+    }
+    while processes.iter().any(|(pid, start)| amplihack_utils::sys::process_alive(*pid, *start)) {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn output_of_300_megabytes_stays_out_of_this_process() {
+    let end = run("head -c 300000000 /dev/zero", None);
+    assert_eq!(end.outputs[0].len(), 300_000_000);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kilobytes < 50 * 1024, "{kilobytes} kB");
+}
