@@ -1,6 +1,5 @@
 //! What the command line gives a recipe: names with values, from arguments and from a file.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::env::Env;
@@ -8,13 +7,12 @@ use amplihack_utils::fs::read_regular;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::bridge::spill::{read_back, temporary_directory};
 use crate::context::Context;
 use crate::value::Value;
 
 /// The largest file of values.
 const LARGEST: u64 = 256 << 20;
-/// How the directory of values is called that were too long for an argument.
-const SPILLED: &str = "recipe-context-";
 
 /// What is given. It is kept with a run, so that a resume gives the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +78,15 @@ impl Given {
         self.set.iter().chain(&self.context).map(|(name, _)| name.clone()).collect()
     }
 
+    /// Each name with its value as text, as an argument holds it.
+    pub fn texts(&self) -> Vec<(String, String)> {
+        let of_file = self.context.iter().map(|(name, json)| {
+            let text = serde_json::from_str::<String>(json).unwrap_or_else(|_| json.clone());
+            (name.clone(), text)
+        });
+        of_file.chain(self.set.iter().cloned()).collect()
+    }
+
     /// A recipe's own values with these in their place; arguments count for more than the file.
     pub fn over(&self, own: &Context, env: &Env) -> Context {
         let mut context = own.clone();
@@ -97,31 +104,12 @@ impl Given {
     }
 }
 
-/// The value in a file that a caller wrote it to since it was too long: a private file of this user in a private directory
-/// `recipe-context-…` directly below the directory of temporary files. Any other `file://` value is plain text.
-pub fn spilled(value: &str, env: &Env) -> Option<String> {
-    let path = Path::new(value.strip_prefix("file://")?);
-    let temporary =
-        env.path("TMPDIR").filter(|path| path.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"));
-    let directory = path.parent()?;
-    let name = directory.file_name()?.to_str()?;
-    if !name.starts_with(SPILLED) || directory.parent()? != temporary {
-        return None;
-    }
-    let own = rustix::process::getuid().as_raw();
-    let private = |path: &Path, mode: u32| {
-        // Of the file itself: a link leads elsewhere.
-        std::fs::symlink_metadata(path).is_ok_and(|found| found.uid() == own && found.mode() & 0o7777 == mode)
-    };
-    if !private(directory, 0o700) || !private(path, 0o600) {
-        return None;
-    }
-    String::from_utf8(read_regular(path, LARGEST).ok()?).ok()
+fn spilled(value: &str, env: &Env) -> Option<String> {
+    read_back(value, &temporary_directory(env))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -150,28 +138,18 @@ mod tests {
     }
 
     #[test]
-    fn only_private_files_of_a_caller_are_read_back() {
+    fn values_that_a_caller_spilled_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
         let env = Env::empty().with("TMPDIR", dir.path());
-        let folder = dir.path().join("recipe-context-1");
-        std::fs::create_dir(&folder).unwrap();
-        let file = folder.join("v");
-        std::fs::write(&file, "long").unwrap();
-        let mode =
-            |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
-        let uri = format!("file://{}", file.display());
-        for (of_folder, of_file, expected) in
-            [(0o700, 0o600, Some("long")), (0o755, 0o600, None), (0o700, 0o644, None)]
-        {
-            mode(&folder, of_folder);
-            mode(&file, of_file);
-            assert_eq!(spilled(&uri, &env).as_deref(), expected);
-        }
-        mode(&file, 0o600);
-        std::fs::remove_file(&file).unwrap();
-        std::os::unix::fs::symlink("/etc/hostname", &file).unwrap();
-        assert_eq!(spilled(&uri, &env), None);
-        assert_eq!(spilled("file:///etc/passwd", &env), None);
-        assert_eq!(spilled("plain", &env), None);
+        let long = "x".repeat(40_000);
+        let spilled =
+            crate::bridge::spill::write(&[("v".to_owned(), long.clone())], dir.path(), 1 << 20).unwrap();
+        let argument = format!("v={}", spilled.pairs()[0].1);
+        assert!(argument.starts_with("v=file://"), "{argument}");
+        let given = Given::read(&[argument, "w=file:///etc/passwd".to_owned()], None, &env).unwrap();
+        assert_eq!(
+            given.texts(),
+            [("v".to_owned(), long), ("w".to_owned(), "file:///etc/passwd".to_owned())]
+        );
     }
 }

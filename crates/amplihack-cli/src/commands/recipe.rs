@@ -1,5 +1,6 @@
 //! `amplihack recipe`: workflows of shell, agent and nested steps.
 
+mod external;
 mod look;
 mod run;
 mod runs;
@@ -92,6 +93,9 @@ pub(crate) struct RunArgs {
     /// What is shown on stderr while it goes on
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Progress::Lines)]
     pub progress: Progress,
+    /// Let another program run the recipe: its path, or `external` to look for recipe-runner-rs
+    #[arg(long, value_name = "PATH|external", conflicts_with_all = ["resume", "step_timeout", "include_tags", "exclude_tags", "audit_dir", "permissions", "no_hooks"])]
+    pub runner: Option<PathBuf>,
     /// Write an audit of each recipe into this directory
     #[arg(long, value_name = "DIR")]
     pub audit_dir: Option<PathBuf>,
@@ -197,7 +201,10 @@ impl RecipeCommand {
 /// Runs the command and returns the exit code.
 pub(crate) fn run(command: RecipeCommand, env: &Env) -> Result<u8, Failure> {
     match command {
-        RecipeCommand::Run(args) => run::run(*args, env),
+        RecipeCommand::Run(args) => match &args.runner {
+            Some(runner) => external::run(&args, runner, env),
+            None => run::run(*args, env),
+        },
         RecipeCommand::List(args) => look::list(&args, env),
         RecipeCommand::Validate(args) => look::validate(&args, env),
         RecipeCommand::Show(args) => look::show(&args, env),

@@ -200,3 +200,65 @@ fn a_failed_run_goes_on_where_it_failed() {
         .assert_code(1)
         .assert_stderr_has("t2.yaml is not as it was");
 }
+
+#[test]
+fn another_program_may_run_a_recipe() {
+    let mut sandbox = fakes();
+    sandbox.set("PATH", format!("{}:/usr/bin:/bin", sandbox.bin().display()));
+    let runner = std::path::Path::new(env!("CARGO_BIN_EXE_recipe-runner-rs"));
+    sandbox.write(
+        "work/t.yaml",
+        "name: t\ncontext: {v: none}\nsteps:\n  - {id: a, command: 'printf %s \"{{v}}\" | wc -c; printf %s \"{{w}}\"', output: o}\n",
+    );
+    // A value that does not fit into an argument comes through a private file, and leaves none behind.
+    let big = serde_json::json!({ "v": "x".repeat(200_000) }).to_string();
+    sandbox.write("work/big.json", big);
+    let given = [
+        "t.yaml",
+        "--runner",
+        runner.to_str().unwrap(),
+        "--context-file",
+        "big.json",
+        "-c",
+        "w=$(touch ran)",
+    ];
+    let found = result(&sandbox, &given, 0);
+    assert_eq!(found["step_results"][0]["output"], "200000\n$(touch ran)");
+    let left = std::fs::read_dir(sandbox.root().join("tmp")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(left.filter(|name| name.to_string_lossy().starts_with("recipe-context")).count(), 0);
+    assert!(!sandbox.work().join("ran").exists());
+
+    let output = run(&sandbox, &["recipe", "run", "t.yaml", "--runner", "external"]);
+    output.assert_code(1).assert_stderr_has("recipe-runner-rs was not found");
+    sandbox.set("RECIPE_RUNNER_RS_PATH", runner);
+    let output = run(&sandbox, &["recipe", "run", "t.yaml", "--runner", "external"]);
+    output.assert_code(0).assert_stderr_has("[amplihack] recipe-runner --- executing: t.yaml");
+    output.assert_stdout_has("Recipe 't': SUCCESS");
+}
+
+#[test]
+fn a_step_that_calls_copilot_as_if_it_were_claude_is_understood() {
+    let mut sandbox = fakes();
+    sandbox.set("PATH", format!("{}:/usr/bin:/bin", sandbox.bin().display()));
+    sandbox.script(&Script::new().print("said\n").exit(3));
+    sandbox.write(
+        "work/t.yaml",
+        "name: t\nsteps:\n  - {id: a, command: 'copilot --dangerously-skip-permissions --system-prompt S -p P; echo $?', output: o}\n",
+    );
+    let found = result(&sandbox, &["t.yaml", "--agent", "copilot"], 0);
+    assert_eq!(found["step_results"][0]["output"], "said\n3");
+    let words: Vec<_> = sandbox
+        .only_run()
+        .argv
+        .iter()
+        .skip(1)
+        .map(|word| String::from_utf8_lossy(&word.0).into_owned())
+        .collect();
+    assert_eq!(words, ["--allow-all-tools", "--allow-all-paths", "-p", "S\n\nP"]);
+    let runs = sandbox.home().join(".amplihack/recipe-runs");
+    let left = std::fs::read_dir(runs)
+        .unwrap()
+        .map(|run| run.unwrap().path().join("bin"))
+        .filter(|bin| bin.exists());
+    assert_eq!(left.count(), 0, "the stand-in goes with its run");
+}

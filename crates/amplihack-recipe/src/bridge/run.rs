@@ -232,23 +232,25 @@ fn arguments(request: &Request, target: OsString, directory: &Path) -> Vec<OsStr
 /// Puts the shim first on the runner's PATH, if Copilot is in charge and there is one to be called.
 fn shim(request: &Request, env: &mut Env, tell: &mut dyn FnMut(Notice)) -> Option<Shim> {
     let wanted = request.copilot.as_ref()?;
-    let in_charge = env.get(ENV_VAR).is_some_and(|agent| agent == OsStr::new(AgentBinary::Copilot.name()));
-    if !in_charge || lookup::find(AgentBinary::Copilot, None, env).is_err() {
+    if env.get(ENV_VAR).is_none_or(|agent| agent != OsStr::new(AgentBinary::Copilot.name())) {
         return None;
     }
-    let installed = install_into(&wanted.directory, &wanted.program).and_then(|shim| {
+    wanted.put_first(env).unwrap_or_else(|error| {
+        tell(Notice::NoShim { why: format!("{}: {error}", wanted.directory.display()) });
+        None
+    })
+}
+
+impl CopilotShim {
+    /// Puts the shim first on PATH in `env`, if there is a Copilot to be called. It goes when it is dropped.
+    pub fn put_first(&self, env: &mut Env) -> std::io::Result<Option<Shim>> {
+        if lookup::find(AgentBinary::Copilot, None, env).is_err() {
+            return Ok(None);
+        }
+        let shim = install_into(&self.directory, &self.program)?;
         let path = shim.first_on(env.get("PATH")).map_err(std::io::Error::other)?;
-        Ok((shim, path))
-    });
-    match installed {
-        Ok((shim, path)) => {
-            env.set("PATH", path);
-            Some(shim)
-        }
-        Err(error) => {
-            tell(Notice::NoShim { why: format!("{}: {error}", wanted.directory.display()) });
-            None
-        }
+        env.set("PATH", path);
+        Ok(Some(shim))
     }
 }
 

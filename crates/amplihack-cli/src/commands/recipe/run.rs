@@ -7,6 +7,7 @@ use amplihack_agent::{AgentBinary, Permissions};
 use amplihack_launcher::doctor::requested;
 use amplihack_launcher::own_program;
 use amplihack_recipe::audit::Audit;
+use amplihack_recipe::bridge::Notice;
 use amplihack_recipe::context::Context;
 use amplihack_recipe::given::Given;
 use amplihack_recipe::journal::Entry;
@@ -25,7 +26,7 @@ use amplihack_utils::error::ExitKind;
 use amplihack_utils::launcher_context::new_session_id;
 use serde::{Deserialize, Serialize};
 
-use super::{Progress, ResultFormat, RunArgs, discovery, not_found, refused, runs, yaml};
+use super::{Progress, ResultFormat, RunArgs, discovery, external, not_found, refused, runs, yaml};
 use crate::cli::Level;
 use crate::commands::current_dir;
 use crate::ui::{self, Failure};
@@ -219,13 +220,24 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
     };
     let given = serde_json::to_value(&asked)
         .map_err(|error| Failure::input(format!("what is given has no JSON form: {error}")))?;
+    let mut env = env.clone();
+    // Dropped after the run: scripts that call Copilot as if it were Claude are understood while it goes on.
+    let _shim = match external::shim(&env, &run_id)? {
+        Some(shim) if asked.agent == AgentBinary::Copilot => {
+            shim.put_first(&mut env).unwrap_or_else(|error| {
+                ui::note("warning", Notice::NoShim { why: error.to_string() });
+                None
+            })
+        }
+        _ => None,
+    };
     let execution = Execution {
         settings: settings(&asked, run_id.clone(), cwd, done),
         plan,
         context,
         given,
-        env: env.clone(),
         home: env.amplihack_home(),
+        env,
         door: AgentDoor::Own(Box::new(own)),
         depth: (deep, limit),
         grace,
