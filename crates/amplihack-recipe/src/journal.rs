@@ -23,6 +23,7 @@ const INLINE: usize = 64 * 1024;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "most entries are ends of steps, the large ones")]
 pub enum Entry {
     /// A runner began, or went on with, the run.
     Runner(Box<Header>),
@@ -140,6 +141,14 @@ pub struct Line {
     pub entry: Entry,
 }
 
+/// The same for writing.
+#[derive(Serialize)]
+struct Written<'a> {
+    at: Timestamp,
+    #[serde(flatten)]
+    entry: &'a Entry,
+}
+
 /// Where runs are kept below `home`.
 pub fn runs(home: &Path) -> PathBuf {
     home.join("recipe-runs")
@@ -185,12 +194,6 @@ impl Journal {
         for entry in entries {
             let long = self.set_aside(entry)?;
             let entry = long.as_ref().unwrap_or(entry);
-            #[derive(Serialize)]
-            struct Written<'a> {
-                at: Timestamp,
-                #[serde(flatten)]
-                entry: &'a Entry,
-            }
             serde_json::to_writer(&mut self.buffer, &Written { at, entry })
                 .map_err(|source| LogError::Value { path: self.directory.clone(), source })?;
             self.buffer.push(b'\n');

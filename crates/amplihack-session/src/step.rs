@@ -152,7 +152,7 @@ pub struct Background {
 
 impl std::fmt::Debug for Background {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Background").field("keeper", &self.kid.pid).finish()
+        f.debug_struct("Background").field("keeper", &self.kid.pid).finish_non_exhaustive()
     }
 }
 

@@ -242,13 +242,12 @@ fn adopted(world: &World, own: &Own, session: &str) -> Option<AgentEnd> {
 
 async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Ended, String> {
     let env = &world.agents;
-    let installed = match own.installed.get() {
-        Some(installed) => installed.clone(),
-        None => {
-            let found =
-                discover(own.agent, env, &own.config, Versions::Cached).map_err(|error| error.to_string())?;
-            own.installed.get_or_init(|| found).clone()
-        }
+    let installed = if let Some(installed) = own.installed.get() {
+        installed.clone()
+    } else {
+        let found =
+            discover(own.agent, env, &own.config, Versions::Cached).map_err(|error| error.to_string())?;
+        own.installed.get_or_init(|| found).clone()
     };
     // One that takes no system prompt finds the definition in front of its prompt.
     let takes = installed.can(Capability::AppendSystemPrompt, RunMode::Headless).is_ok()

@@ -52,7 +52,7 @@ impl World {
         door: AgentDoor,
         grace: Duration,
     ) -> Self {
-        let (notes, noted) = mpsc::unbounded_channel();
+        let (notes, heard) = mpsc::unbounded_channel();
         Self {
             env,
             scripts,
@@ -62,7 +62,7 @@ impl World {
             door,
             grace,
             notes,
-            noted: Some(noted),
+            noted: Some(heard),
         }
     }
 
@@ -209,7 +209,9 @@ impl Shell<'_> {
     fn keep(&mut self, entries: &[Entry]) -> Result<(), RunError> {
         if !entries.is_empty() {
             self.journal.append(entries)?;
-            entries.iter().for_each(|entry| (self.seen)(entry));
+            for entry in entries {
+                (self.seen)(entry);
+            }
         }
         Ok(())
     }

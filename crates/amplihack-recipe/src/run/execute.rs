@@ -1,5 +1,6 @@
 //! A whole run: its journal, its world, its end.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +75,12 @@ pub fn sources(plan: &Plan) -> Vec<(PathBuf, String)> {
     let mut found = std::collections::BTreeMap::new();
     let mut add = |path: &Path, text: &str| {
         found.entry(path.to_owned()).or_insert_with(|| {
-            Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+            let mut digest = String::new();
+            for byte in Sha256::digest(text) {
+                // Writing to a string cannot fail.
+                let _ = write!(digest, "{byte:02x}");
+            }
+            digest
         });
     };
     for planned in &plan.recipes {

@@ -74,7 +74,7 @@ impl Default for Retry {
     fn default() -> Self {
         Self {
             times: 5,
-            base: Duration::from_secs(60),
+            base: Duration::from_mins(1),
             longest: Duration::from_mins(10),
             fallback_auto: false,
         }

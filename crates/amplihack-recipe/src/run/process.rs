@@ -97,26 +97,20 @@ pub(super) async fn run(
         Ok(run) => run,
         Err(error) => return Ended::NotStarted(error.to_string()).into(),
     };
-    loop {
-        tokio::select! {
-            ended = run.ended() => {
-                if let Err(error) = ended {
-                    return Ended::NotStarted(error.to_string()).into();
-                }
-                break;
-            }
-            changed = stop.wait_for(Option::is_some) => {
-                match changed.map(|signal| *signal) {
-                    Ok(Some(signal)) => run.end(signal),
-                    _ => run.end(Signal::TERM),
-                }
-                // It is told once; from here on only its end is waited for.
-                if let Err(error) = run.ended().await {
-                    return Ended::NotStarted(error.to_string()).into();
-                }
-                break;
-            }
+    let told = tokio::select! {
+        ended = run.ended() => Err(ended),
+        changed = stop.wait_for(Option::is_some) => Ok(changed.ok().and_then(|signal| *signal)),
+    };
+    let ended = match told {
+        Err(ended) => ended,
+        Ok(signal) => {
+            // It is told once; from here on only its end is waited for.
+            run.end(signal.unwrap_or(Signal::TERM));
+            run.ended().await
         }
+    };
+    if let Err(error) = ended {
+        return Ended::NotStarted(error.to_string()).into();
     }
     let end = run.finish();
     let why = end.why;

@@ -318,7 +318,7 @@ impl Keeper<'_> {
     /// Moves what there is, at most `limit` bytes, from a pipe to its file.
     fn pump(&self, state: &mut State, side: usize, limit: u64) {
         let (Some(pipe), Some(file)) = (self.pipes.get(side), self.files.get(side)) else { return };
-        let mut buffer = [0_u8; 64 << 10];
+        let mut buffer = [0_u8; 16 << 10];
         let mut moved = 0;
         while state.open[side] && moved < limit {
             // SAFETY: the buffer is as long as said.

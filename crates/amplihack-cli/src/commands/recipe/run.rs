@@ -10,7 +10,7 @@ use amplihack_recipe::audit::Audit;
 use amplihack_recipe::bridge::Notice;
 use amplihack_recipe::context::Context;
 use amplihack_recipe::given::Given;
-use amplihack_recipe::journal::Entry;
+use amplihack_recipe::journal::{Entry, runs as journal_runs};
 use amplihack_recipe::plan::{Mode, Plan, compile};
 use amplihack_recipe::progress::{Lines, Objects};
 use amplihack_recipe::result::{RunResult, report};
@@ -247,7 +247,9 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
         Failure::of("run_failed", error.to_string(), "see the cause above", ExitKind::Failed)
     })?;
     let code = print(&result, args.format)?;
-    if !result.success {
+    // Values that were refused before the first step begin no run.
+    let kept = env.amplihack_home().is_some_and(|home| journal_runs(&home).join(&run_id).is_dir());
+    if !result.success && kept {
         ui::note("hint", format!("`amplihack recipe run --resume {run_id}` goes on with what is not done"));
     }
     Ok(code)

@@ -1,5 +1,7 @@
 //! What the ends of tasks and of recipes inside mean for their steps.
 
+use std::fmt::Write as _;
+
 use super::super::scope::Phase;
 use super::super::{AgentEnd, Ended, outcome};
 use super::{Entry, Machine, Status, StepKind, StepResult};
@@ -233,7 +235,8 @@ impl Machine {
 fn failure(name: &str, results: &[StepResult]) -> String {
     let mut text = format!("Sub-recipe '{name}' failed.\nFailed steps:");
     for step in results.iter().filter(|step| step.status == Status::Failed) {
-        text += &format!("\n- {}: {}", step.step_id, step.error);
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n- {}: {}", step.step_id, step.error);
     }
     let done: Vec<&str> = results
         .iter()
@@ -241,7 +244,7 @@ fn failure(name: &str, results: &[StepResult]) -> String {
         .map(|step| step.step_id.as_str())
         .collect();
     if !done.is_empty() {
-        text += &format!("\nCompleted steps: {}", done.join(", "));
+        let _ = write!(text, "\nCompleted steps: {}", done.join(", "));
     }
     text
 }
