@@ -2,7 +2,7 @@
 
 /// More than 400 texts without NUL: every ASCII character alone and in a pair of the other's quotes, shell, format, markup, encodings,
 /// directions, combinations, delimiters. Each `CANARY` is a command that would leave a trace.
-pub fn strings() -> Vec<String> {
+pub(crate) fn strings() -> Vec<String> {
     let mut all: Vec<String> = HARD.iter().map(|text| (*text).to_owned()).collect();
     for byte in 1..128_u8 {
         let char = char::from(byte);
