@@ -94,7 +94,7 @@ fn large_values_go_by_a_file() {
 
     let many: Vec<(String, String)> = (0..100).map(|n| (format!("v{n}"), "x".repeat(50_000))).collect();
     let context = many.iter().map(|(name, value)| (name.clone(), Value::string(value.as_str()))).collect();
-    let source: String = many.iter().map(|(name, _)| format!("{{{{{name}}}}} ")).collect();
+    let source = many.iter().map(|(name, _)| ["{{", name, "}} "].concat()).collect::<String>();
     let prepared = Script::parse(&source).prepare(&context);
     let total: usize = prepared.env.iter().map(|(name, value)| name.len() + value.len()).sum();
     assert!(total < 300_000 && prepared.sourced.is_some_and(|file| file.len() > 4_000_000));
