@@ -26,9 +26,8 @@ pub fn parse_json(text: &str) -> Option<Answer> {
 
 /// The first fenced block that is JSON. One that does not say `json` has to be an object or a list.
 fn fenced(text: &str) -> Option<Value> {
-    let mut lines = text.split_inclusive('\n');
     let mut block: Option<(bool, String)> = None;
-    while let Some(line) = lines.next() {
+    for line in text.split_inclusive('\n') {
         let fence = line.trim_start().strip_prefix("```");
         match (fence, &mut block) {
             (Some(tag), None) => {

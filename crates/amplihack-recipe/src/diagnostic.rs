@@ -46,7 +46,7 @@ pub struct Diagnostic {
     pub line: usize,
     /// In characters, from 1.
     pub column: usize,
-    excerpt: String,
+    excerpt: Box<str>,
     /// Characters that are underlined.
     width: usize,
 }
@@ -89,7 +89,7 @@ impl Diagnostic {
             path: source.path.clone(),
             line: text[..before].matches('\n').count() + 1,
             column: column + 1,
-            excerpt: excerpt.trim_end().to_owned(),
+            excerpt: excerpt.trim_end().into(),
             width: width.min(SHOWN),
         }
     }

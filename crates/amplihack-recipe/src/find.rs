@@ -256,7 +256,7 @@ pub enum ReadError {
         error: std::io::Error,
     },
     /// What is in it is no recipe: every mistake.
-    #[error("{}", .0.iter().map(|found| found.line()).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", .0.iter().map(crate::diagnostic::Diagnostic::line).collect::<Vec<_>>().join("\n"))]
     Invalid(Vec<crate::diagnostic::Diagnostic>),
 }
 

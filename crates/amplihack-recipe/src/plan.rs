@@ -176,8 +176,7 @@ impl Compiler<'_> {
         }
         let mut resolved = Resolved::default();
         match &step.kind {
-            StepKind::Bash { .. } => {}
-            StepKind::Agent { agent: None, .. } => {}
+            StepKind::Bash { .. } | StepKind::Agent { agent: None, .. } => {}
             StepKind::Agent { agent: Some(reference), .. } => match self.discovery.agent(&reference.value) {
                 Ok(definition) => resolved.agent = Some(definition),
                 Err(error) => self.agent_missing(&step.source, reference.span, &error),
@@ -211,39 +210,29 @@ impl Compiler<'_> {
             Ok(path) => self.load(&path),
             Err(error) => Err(error.into()),
         };
-        found.map_err(|error| {
-            let text = match &error {
-                CompileError::NotFound(error) => {
-                    let what = format!("sub-recipe `{name}` not found");
-                    self.errors.push(Diagnostic::error(source, span, what).help(searched(error)));
-                    error.to_string()
-                }
-                CompileError::File { .. } => {
-                    self.errors.push(Diagnostic::error(source, span, error.to_string()));
-                    error.to_string()
-                }
-                CompileError::Invalid(found) | CompileError::Extends(found) => {
-                    self.errors.extend(found.iter().cloned());
-                    let lines: Vec<String> = found.iter().map(Diagnostic::line).collect();
-                    format!("sub-recipe '{name}' cannot be used: {}", lines.join("; "))
-                }
-            };
-            text
+        found.map_err(|error| match &error {
+            CompileError::NotFound(error) => {
+                let what = format!("sub-recipe `{name}` not found");
+                self.errors.push(Diagnostic::error(source, span, what).help(searched(error)));
+                error.to_string()
+            }
+            CompileError::File { .. } => {
+                self.errors.push(Diagnostic::error(source, span, error.to_string()));
+                error.to_string()
+            }
+            CompileError::Invalid(found) | CompileError::Extends(found) => {
+                self.errors.extend(found.iter().cloned());
+                let lines: Vec<String> = found.iter().map(Diagnostic::line).collect();
+                format!("sub-recipe '{name}' cannot be used: {}", lines.join("; "))
+            }
         })
     }
 }
 
 fn searched(error: &NotFound) -> String {
-    match &error.reason {
-        Some(reason) => reason.clone(),
-        None => {
-            let dirs: Vec<String> = error
-                .searched
-                .iter()
-                .filter(|dir| dir.is_dir())
-                .map(|dir| dir.display().to_string())
-                .collect();
-            format!("searched {}", dirs.join(", "))
-        }
+    if let Some(reason) = &error.reason {
+        return reason.clone();
     }
+    let there = error.searched.iter().filter(|dir| dir.is_dir());
+    format!("searched {}", there.map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", "))
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::parameter::{is_pattern, is_substring};
+
 /// What an open bracket, quote or keyword is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -525,39 +527,6 @@ pub(super) fn escaped_position(src: &[u8], quote: u8) -> Option<usize> {
     None
 }
 
-/// Bytes in which the end of a subscript is looked for.
-const SUBSCRIPT: usize = 256;
-
-/// Behind the name in `${name…`, with its subscript.
-fn parameter_end(src: &[u8], from: usize) -> usize {
-    let name = |at: usize| {
-        at + src[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count()
-    };
-    let begin = from + usize::from(matches!(src.get(from), Some(b'!' | b'#')) && name(from + 1) > from + 1);
-    let end = match name(begin) {
-        end if end == begin => (begin + 1).min(src.len()),
-        end => end,
-    };
-    match src.get(end) {
-        Some(b'[') => {
-            let subscript = &src[end..src.len().min(end + SUBSCRIPT)];
-            end + subscript.iter().position(|byte| *byte == b']').map_or(0, |len| len + 1)
-        }
-        _ => end,
-    }
-}
-
-/// Whether the operator in `${` (which ends at `from`) takes a pattern: `#`, `%`, `/`, `^`, `,`.
-fn is_pattern(src: &[u8], from: usize) -> bool {
-    src.get(parameter_end(src, from)).is_some_and(|byte| b"#%/^,@~".contains(byte))
-}
-
-/// Whether `at` is behind the colon of `${name:offset:length}`.
-fn is_substring(src: &[u8], from: usize, at: usize) -> bool {
-    let end = parameter_end(src, from);
-    end < at && src.get(end) == Some(&b':') && !src.get(end + 1).is_some_and(|byte| b"-=?+".contains(byte))
-}
-
 fn escape(src: &[u8], at: usize) -> (usize, Token) {
     match src.get(at + 1) {
         Some(b'\n') => (at + 2, Token::Continuation),
@@ -584,89 +553,5 @@ fn is_keyword_byte(byte: u8) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn end_of(src: &str) -> Option<usize> {
-        closing(src.as_bytes(), 2, Kind::Paren { substitution: true })
-    }
-
-    #[test]
-    fn substitutions_end_where_bash_ends_them() {
-        for src in [
-            "$(ls)",
-            "$(echo ')')",
-            "$(echo \")\")",
-            "$(echo \\))",
-            "$(case x in a) ls;; (b) ls;; esac)",
-            "$( (ls) )",
-            "$(ls # )\n)",
-            "$(echo $((1+(2))))",
-            "$(echo `ls )`)",
-            "$(echo ${x:-)})",
-            "$(a=(1 2); ls)",
-            "$((ls) | cat)",
-            "$([[ a < b ]])",
-            "$(case x in esac)",
-            "$(echo $'\\')')",
-        ] {
-            assert_eq!(end_of(src), Some(src.len()), "{src}");
-        }
-        assert_eq!(end_of("$(ls"), None);
-    }
-
-    #[test]
-    fn apostrophes_in_double_quotes() {
-        for (src, open) in [
-            ("\"${x:-it's}\"", 0),
-            ("\"${x-it's} ${y:+'}\"", 0),
-            ("\"${x#'}'}\"", 0),
-            ("${x:-'}'}", 0),
-            ("\"${a[1]:-'}\"", 0),
-            ("\"${x/a/'\"'}\"", 0),
-        ] {
-            let (mut lexer, mut at) = (Lexer::new(), 0);
-            while at < src.len() {
-                (at, _) = lexer.step(src.as_bytes(), at);
-            }
-            assert_eq!((lexer.frames() - 1, lexer.unterminated), (open, false), "{src}");
-        }
-    }
-
-    #[test]
-    fn two_subshells_are_not_arithmetic() {
-        assert!(Lexer::new().is_arithmetic(b"((1+2))", 2));
-        assert!(!Lexer::new().is_arithmetic(b"((ls) | (cat))", 2));
-    }
-
-    #[test]
-    fn keywords_count_as_depth() {
-        let mut lexer = Lexer::new();
-        let src = b"if if if { ( \"";
-        let mut at = 0;
-        while at < src.len() {
-            (at, _) = lexer.step(src, at);
-        }
-        assert_eq!(lexer.depth(), 6);
-    }
-
-    /// Found by random input: each level was looked through once more for each level around it, so that 400 bytes never ended.
-    #[test]
-    fn looking_ahead_is_no_more_work_than_there_are_levels() {
-        for (piece, times) in
-            [("$((", 95), ("$(($(", 45), ("((", 30_000), ("$((", 20_000), ("$((\"$((", 5000)]
-        {
-            let src = piece.repeat(times);
-            let (mut lexer, mut at) = (Lexer::new(), 0);
-            while at < src.len() && lexer.depth() < 200 {
-                (at, _) = lexer.step(src.as_bytes(), at);
-            }
-            assert!(lexer.ahead.tokens <= AHEAD.0 + AHEAD.1, "{piece}: {}", lexer.ahead.tokens);
-            assert!(
-                times < 100 && lexer.ahead.tokens < 10_000 || times > 100,
-                "{piece}: {}",
-                lexer.ahead.tokens
-            );
-        }
-    }
-}
+#[path = "lexer_tests.rs"]
+mod tests;

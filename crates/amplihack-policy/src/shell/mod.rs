@@ -15,6 +15,7 @@ mod lexer;
 pub mod model;
 pub(crate) mod oneliner;
 mod output;
+mod parameter;
 mod places;
 mod plain;
 mod redirects;

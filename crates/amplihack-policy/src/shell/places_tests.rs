@@ -37,7 +37,7 @@ fn every_kind() {
         ("cat <<<word\necho @", vec![Bare]),
         ("echo $((1<<n))\necho @", vec![Bare]),
         ("echo '<<E' \"<<E\" # <<E\necho @", vec![Bare]),
-        ("cat <<@\nx\n@\n", vec![Delimiter, body]),
+        ("cat <<@\nx\n@\n", vec![Delimiter, Delimiter]),
         ("echo $((1 + @)) $[ @ ] ; ((x = @))", vec![Arithmetic, Arithmetic, Arithmetic]),
         ("echo $(( \"@\" + ${x:-@} + '@' ))", vec![Arithmetic, Arithmetic, Arithmetic]),
         ("echo $(( $(ls @) ))", vec![Bare]),

@@ -92,7 +92,7 @@ pub(super) fn truthy(value: &Value) -> bool {
     match value.kind() {
         Kind::Null => false,
         Kind::Bool(value) => value,
-        Kind::Number(text) => text.parse::<f64>().map_or(true, |number| number != 0.0),
+        Kind::Number(text) => text.parse::<f64>().is_ok_and(|number| number != 0.0),
         Kind::String(text) => !text.is_empty(),
         Kind::List(items) => !items.is_empty(),
         Kind::Object(entries) => !entries.is_empty(),
@@ -192,7 +192,7 @@ fn call(function: Function, items: &[Value], span: &Range<usize>) -> Result<Valu
             None => fail(format!("int(): {} is not a number", shown(first))),
         },
         Function::Float => match number(first) {
-            Some(number) => Ok(first_number(number)),
+            Some(number) => Ok(first_number(&number)),
             None => fail(format!("float(): {} is not a number", shown(first))),
         },
         Function::Min | Function::Max => {
@@ -229,15 +229,12 @@ fn number(value: &Value) -> Option<String> {
 fn integer(text: String) -> Value {
     match text.parse::<i128>() {
         Ok(whole) => Value::typed(text, whole.to_string()),
-        Err(_) => first_number(text.parse::<f64>().map_or(text, |number| format!("{:.0}", number.trunc()))),
+        Err(_) => first_number(&text.parse::<f64>().map_or(text, |number| format!("{:.0}", number.trunc()))),
     }
 }
 
-fn first_number(text: String) -> Value {
-    match Value::from_json(&text) {
-        Some(value) => value,
-        None => Value::argument(&text),
-    }
+fn first_number(text: &str) -> Value {
+    Value::from_json(text).unwrap_or_else(|| Value::argument(text))
 }
 
 fn whole(number: usize) -> Value {

@@ -51,11 +51,15 @@ impl Expr {
             Self::Name(name, _) => found.push(name),
             Self::Key(inner, ..) | Self::Index(inner, _) | Self::Not(inner) => inner.names(found),
             Self::List(items) | Self::Call(_, items, _) | Self::And(items) | Self::Or(items) => {
-                items.iter().for_each(|item| item.names(found));
+                for item in items {
+                    item.names(found);
+                }
             }
             Self::Method(inner, _, items, _) => {
                 inner.names(found);
-                items.iter().for_each(|item| item.names(found));
+                for item in items {
+                    item.names(found);
+                }
             }
             Self::Compare(left, _, right) => {
                 left.names(found);
@@ -246,13 +250,13 @@ impl Parser<'_> {
                 safe(&key, span.clone())?;
                 Expr::Key(Box::new(expr), key, begin..span.end)
             }
-            Some(Token::Number(number)) => match number.parse() {
-                Ok(index) => Expr::Index(Box::new(expr), index),
-                Err(_) => {
+            Some(Token::Number(number)) => {
+                let Ok(index) = number.parse() else {
                     let what = format!("array index must be a non-negative integer, got {number}");
                     return Err(ConditionError::new(what, span));
-                }
-            },
+                };
+                Expr::Index(Box::new(expr), index)
+            }
             None => return self.fail("expected a key or a number inside brackets"),
             Some(_) => {
                 return Err(ConditionError::new("expected a quoted key or a number inside brackets", span));
@@ -299,10 +303,7 @@ impl Parser<'_> {
                 let inner = self.or()?;
                 self.expect(")")?;
                 // A name in brackets is a value: what follows is looked up below it.
-                match inner {
-                    Expr::Name(..) => Expr::Or(vec![inner]),
-                    inner => inner,
-                }
+                if let Expr::Name(..) = inner { Expr::Or(vec![inner]) } else { inner }
             }
             Token::Sign("[") => Expr::List(self.arguments("]")?),
             Token::Sign(_) => {

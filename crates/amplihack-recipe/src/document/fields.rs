@@ -21,15 +21,11 @@ pub(super) struct Fields {
 impl Fields {
     /// The fields of `node`, which is to be a map.
     pub(super) fn of(reader: &mut Reader, node: &Node, what: &'static str) -> Option<Self> {
-        match &node.kind {
-            Kind::Map(entries) => {
-                Some(Self { what, span: node.span, entries: entries.clone(), known: Vec::new() })
-            }
-            _ => {
-                reader.error(node.span, format!("{what} has to be a map of fields"));
-                None
-            }
-        }
+        let Kind::Map(entries) = &node.kind else {
+            reader.error(node.span, format!("{what} has to be a map of fields"));
+            return None;
+        };
+        Some(Self { what, span: node.span, entries: entries.clone(), known: Vec::new() })
     }
 
     /// Takes a field; one without a value counts as absent.
@@ -140,24 +136,20 @@ impl Fields {
 
 /// The entries of a node that is to be a map.
 pub(super) fn entries(reader: &mut Reader, node: &Rc<Node>, name: &str) -> Vec<Entry> {
-    match &node.kind {
-        Kind::Map(entries) => entries.clone(),
-        _ => {
-            reader.error(node.span, format!("`{name}` has to be a map"));
-            Vec::new()
-        }
-    }
+    let Kind::Map(entries) = &node.kind else {
+        reader.error(node.span, format!("`{name}` has to be a map"));
+        return Vec::new();
+    };
+    entries.clone()
 }
 
 /// A node that is to be text.
 pub(super) fn text(reader: &mut Reader, node: &Node, what: &str) -> Option<Spanned<String>> {
-    match &node.kind {
-        Kind::Scalar { text, .. } => Some(Spanned { value: text.clone(), span: node.span }),
-        _ => {
-            reader.error(node.span, format!("{what} has to be text"));
-            None
-        }
-    }
+    let Kind::Scalar { text, .. } = &node.kind else {
+        reader.error(node.span, format!("{what} has to be text"));
+        return None;
+    };
+    Some(Spanned { value: text.clone(), span: node.span })
 }
 
 /// An entry that is to be `true` or `false`.

@@ -229,11 +229,11 @@ fn documents_that_grow_or_nest_without_end() {
     let mut laughs = String::from("name: x\na0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
     for level in 1..12 {
         let refs = vec![format!("*a{}", level - 1); 9].join(", ");
-        laughs.push_str(&format!("a{level}: &a{level} [{refs}]\n"));
+        laughs = format!("{laughs}a{level}: &a{level} [{refs}]\n");
     }
     assert!(bad(&laughs).contains("aliases make the recipe too large"));
     assert!(bad(&format!("name: {}", "[".repeat(200))).contains("nested more than 100 deep"));
-    let deep: String = (0..200).map(|level| format!("{}- a:\n", " ".repeat(level * 2))).collect();
+    let deep = (0..200).map(|level| " ".repeat(level * 2) + "- a:\n").collect::<String>();
     assert!(bad(&deep).contains("nested more than 100 deep"));
 }
 

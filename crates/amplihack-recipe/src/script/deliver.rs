@@ -87,18 +87,27 @@ fn without_nul(text: &str) -> String {
     text.replace('\0', "")
 }
 
+/// Bytes of a string in the file: the time that bash takes for one grows with the square of its length.
+const PIECE: usize = 32 << 10;
+
 /// Assigns `text` to a variable that is not handed on to programs.
 fn assign(file: &mut Vec<u8>, name: &str, text: &str) {
-    file.reserve(text.len() + 2 * name.len() + 32);
-    file.extend_from_slice(format!("unset -v {name}\n{name}='").as_bytes());
-    for byte in text.bytes() {
-        match byte {
-            0 => {}
-            b'\'' => file.extend_from_slice(b"'\\''"),
-            byte => file.push(byte),
+    file.reserve(text.len() + text.len() / 1024 * name.len() + 64);
+    file.extend_from_slice(format!("unset -v {name}\n{name}=\n").as_bytes());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE));
+        file.extend_from_slice(format!("{name}+='").as_bytes());
+        for byte in piece.bytes() {
+            match byte {
+                0 => {}
+                b'\'' => file.extend_from_slice(b"'\\''"),
+                byte => file.push(byte),
+            }
         }
+        file.extend_from_slice(b"'\n");
+        rest = behind;
     }
-    file.extend_from_slice(b"'\n");
 }
 
 /// Whether bash can calculate `text` without looking up a name: numbers, operators, brackets. A name could hold a subscript with a

@@ -76,7 +76,7 @@ fn expand(source: &str, number: usize, document: &QuotedDocument, edits: &mut Ve
         .collect();
     holes.sort_by_key(|range| range.start);
     let mut at = document.body.start;
-    for hole in holes.into_iter().chain([document.body.end..document.body.end]) {
+    for hole in holes.into_iter().chain(std::iter::once(document.body.end..document.body.end)) {
         let text = escaped(&source[at..hole.start], document.backquotes);
         if text != source[at..hole.start] {
             edits.push((at..hole.start, text));

@@ -18,7 +18,7 @@ pub(crate) fn strings() -> Vec<String> {
     ] {
         all.extend(char::from_u32(code).map(|char| format!("x{char}y")));
     }
-    all.push(('a'..='z').map(|char| format!("{char}\u{315}\u{35c}\u{489}\u{321}")).collect());
+    all.push(('a'..='z').flat_map(|char| [char, '\u{315}', '\u{35c}', '\u{489}', '\u{321}']).collect());
     all.push("\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}".repeat(20));
     all.push("\n".repeat(50));
     all.push("\\".repeat(51));
