@@ -229,7 +229,7 @@ fn another_program_may_run_a_recipe() {
     assert!(!sandbox.work().join("ran").exists());
 
     let output = run(&sandbox, &["recipe", "run", "t.yaml", "--runner", "external"]);
-    output.assert_code(1).assert_stderr_has("recipe-runner-rs was not found");
+    output.assert_code(3).assert_stderr_has("recipe-runner-rs was not found");
     sandbox.set("RECIPE_RUNNER_RS_PATH", runner);
     let output = run(&sandbox, &["recipe", "run", "t.yaml", "--runner", "external"]);
     output.assert_code(0).assert_stderr_has("[amplihack] recipe-runner --- executing: t.yaml");
@@ -255,10 +255,6 @@ fn a_step_that_calls_copilot_as_if_it_were_claude_is_understood() {
         .map(|word| String::from_utf8_lossy(&word.0).into_owned())
         .collect();
     assert_eq!(words, ["--allow-all-tools", "--allow-all-paths", "-p", "S\n\nP"]);
-    let runs = sandbox.home().join(".amplihack/recipe-runs");
-    let left = std::fs::read_dir(runs)
-        .unwrap()
-        .map(|run| run.unwrap().path().join("bin"))
-        .filter(|bin| bin.exists());
-    assert_eq!(left.count(), 0, "the stand-in goes with its run");
+    let shims = std::fs::read_dir(sandbox.home().join(".amplihack/shims")).unwrap();
+    assert_eq!(shims.count(), 0, "the stand-in goes with its run");
 }

@@ -60,7 +60,7 @@ fn copy(from: &Path, to: &Path) {
         if entry.path().is_dir() {
             copy(&entry.path(), &to)
         } else {
-            drop(std::fs::copy(entry.path(), to).unwrap())
+            let _ = std::fs::copy(entry.path(), to).unwrap();
         }
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn shim(env: &Env, id: &str) -> Result<Option<CopilotShim>, Failure> 
     let Some(home) = env.amplihack_home() else { return Ok(None) };
     let program = std::env::current_exe()
         .map_err(|error| Failure::system("this program's own file is not known", &error))?;
-    Ok(Some(CopilotShim { directory: home.join("recipe-runs").join(id).join("bin"), program }))
+    Ok(Some(CopilotShim { directory: home.join("shims").join(id), program }))
 }
 
 fn print(response: &Response, format: ResultFormat) -> Result<u8, Failure> {

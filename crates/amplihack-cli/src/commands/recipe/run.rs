@@ -220,7 +220,7 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
     };
     let given = serde_json::to_value(&asked)
         .map_err(|error| Failure::input(format!("what is given has no JSON form: {error}")))?;
-    let mut env = env.clone();
+    let (mut env, home) = (env.clone(), env.amplihack_home());
     // Dropped after the run: scripts that call Copilot as if it were Claude are understood while it goes on.
     let _shim = match external::shim(&env, &run_id)? {
         Some(shim) if asked.agent == AgentBinary::Copilot => {
@@ -236,7 +236,7 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
         plan,
         context,
         given,
-        home: env.amplihack_home(),
+        home: home.clone(),
         env,
         door: AgentDoor::Own(Box::new(own)),
         depth: (deep, limit),
@@ -248,7 +248,7 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
     })?;
     let code = print(&result, args.format)?;
     // Values that were refused before the first step begin no run.
-    let kept = env.amplihack_home().is_some_and(|home| journal_runs(&home).join(&run_id).is_dir());
+    let kept = home.is_some_and(|home| journal_runs(&home).join(&run_id).is_dir());
     if !result.success && kept {
         ui::note("hint", format!("`amplihack recipe run --resume {run_id}` goes on with what is not done"));
     }
