@@ -17,6 +17,7 @@ pub mod framer;
 pub mod grammar;
 pub mod installed;
 pub mod ledger;
+pub mod live;
 pub mod lookup;
 pub mod matrix;
 pub mod profile;

@@ -83,6 +83,12 @@ pub(crate) fn note(label: &str, text: impl std::fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{label}: {text}");
 }
 
+/// Writes `text` to stderr as it is: progress for a person.
+pub(crate) fn progress(text: &str) {
+    // A closed stderr must not end the run.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// `value` as one line of JSON.
 pub(crate) fn line(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value)

@@ -78,3 +78,23 @@ impl Listener {
         Poll::Pending
     }
 }
+
+/// The signals that end this process, for whoever has to hear of them between runs and beside them. From its making on
+/// they have no effect of their own.
+pub struct Interruptions(Listener);
+
+impl Interruptions {
+    /// Listens to SIGINT, SIGQUIT, SIGTERM and SIGHUP; those that are ignored now (`nohup`) stay so.
+    pub fn new() -> io::Result<Self> {
+        Listener::new(Terminal::Detached).map(Self)
+    }
+
+    /// The next signal. Cancel-safe.
+    pub async fn next(&mut self) -> Signal {
+        loop {
+            if let Notice::End(signal) = self.0.next().await {
+                return signal;
+            }
+        }
+    }
+}

@@ -21,6 +21,7 @@ const OPTIONS: Evidence = Evidence::Probe(PROVED, "claude_understands_every_opti
 const LEVELS: Evidence = Evidence::Probe(PROVED, "claude_keeps_its_permission_levels");
 const HOOKS: Evidence = Evidence::Probe(PROVED, "claude_is_held_by_the_guard");
 const TERMINAL: Evidence = Evidence::Probe(PROVED, "claude_takes_a_prompt_in_a_terminal");
+const COUNTS: Evidence = Evidence::Probe(PROVED, "claude_counts_while_it_works");
 const STREAM: Evidence = Evidence::Probe(PROVED, "claude_streams_what_it_does");
 
 /// Beyond this the CLI itself refuses: "Prompt is too long".
@@ -86,6 +87,13 @@ pub(crate) static PROFILE: Profile = Profile {
             ArgShape::Words(Slot::Option, &["--output-format", "stream-json", "--verbose"]),
             STREAM,
         ),
+        Row::new(
+            Capability::LiveUsage,
+            HEADLESS,
+            ArgShape::Words(Slot::Option, &["--include-partial-messages"]),
+            COUNTS,
+        )
+        .note("only with its stream"),
     ],
     grammar: Grammar {
         subcommands: &[

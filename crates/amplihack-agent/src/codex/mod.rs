@@ -1,10 +1,13 @@
 //! OpenAI Codex CLI.
 
 pub(crate) mod decode;
+mod rollout;
 mod wire;
 
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
+
+pub(crate) use rollout::{rollout_line, rollouts};
 
 use crate::command::Permissions;
 use crate::grammar::{Grammar, Positional};

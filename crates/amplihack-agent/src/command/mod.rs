@@ -14,6 +14,8 @@ use amplihack_utils::prompt_delivery::{
     select,
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{DeliveryError, Unsupported};
 use crate::installed::Installed;
 use crate::matrix::{ArgShape, Capability, Row, RunMode};
@@ -22,7 +24,8 @@ pub use slots::toml_string;
 use slots::{Slots, joined};
 
 /// How much an agent may do without asking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Permissions {
     /// Ask before anything that changes something; headless, where nobody answers, that is refused.
     Ask,
@@ -61,6 +64,8 @@ pub struct Options {
     pub permissions: Option<Permissions>,
     /// Print what the agent does as JSON lines, for its [decoder](crate::decode::decoder).
     pub stream: bool,
+    /// Tell in the stream what the agent used while it works.
+    pub live_usage: bool,
     /// The file to which the agent writes what it used, for [`usage_file`](crate::decode::usage_file).
     pub usage_file: Option<Box<Path>>,
 }
@@ -304,6 +309,9 @@ impl AgentCommand<'_> {
         }
         if options.stream {
             self.option(&mut slots, Capability::Stream, None)?;
+        }
+        if options.live_usage {
+            self.option(&mut slots, Capability::LiveUsage, None)?;
         }
         if let Some(file) = &options.usage_file {
             self.option(&mut slots, Capability::UsageFile, Some(file.to_path_buf().into()))?;

@@ -2,12 +2,14 @@
 
 pub(crate) mod amp;
 pub(crate) mod audit;
+mod auto;
 mod completions;
 mod config;
 mod demo;
 mod doctor;
 mod install;
 mod launch;
+mod parallel;
 pub(crate) mod policy;
 pub(crate) mod sessions;
 pub(crate) mod stream;
@@ -35,6 +37,8 @@ pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
         Command::Demo(args) => demo::run(&args, env),
         Command::Install(args) => install::run(&args, env),
         Command::Uninstall(args) => uninstall::run(&args, env),
+        Command::Auto(args) => auto::run(args, env),
+        Command::Parallel(args) => parallel::run(args, env),
         Command::Sessions(command) => sessions::run(command, env),
         Command::Stream(command) => stream::run(command),
         Command::Config(command) => config::run(command, env),

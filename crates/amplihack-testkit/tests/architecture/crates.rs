@@ -10,6 +10,7 @@ use crate::none;
 /// Floor of each crate; a crate knows only crates on lower floors. Mirrors the table in `ARCHITECTURE.md`.
 const FLOORS: &[(u32, &str)] = &[
     (5, "amplihack-cli"),
+    (4, "amplihack-orchestration"),
     (4, "amplihack-probe"),
     (3, "amplihack-launcher"),
     (3, "amp-sdk"),
