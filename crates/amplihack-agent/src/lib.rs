@@ -18,6 +18,7 @@ pub mod grammar;
 pub mod installed;
 pub mod jsonc;
 pub mod ledger;
+pub mod live;
 pub mod lookup;
 pub mod matrix;
 pub mod profile;

@@ -16,6 +16,10 @@ use crate::commands::sessions::SessionsCommand;
 use crate::commands::stream::StreamCommand;
 use crate::ui::Format;
 
+mod unattended;
+
+pub(crate) use unattended::{AutoArgs, AutoCommand, ParallelArgs, Running, Unattended};
+
 /// A control plane for coding-agent CLIs.
 ///
 /// Launches Claude Code, GitHub Copilot CLI, Codex, Microsoft Amplifier and Amp with the prompt intact, and lets every
@@ -59,6 +63,10 @@ pub(crate) enum Command {
     /// Run recipes: workflows of shell, agent and nested steps
     #[command(subcommand)]
     Recipe(RecipeCommand),
+    /// Work on a task unattended, turn by turn, until it is shown to be done
+    Auto(AutoArgs),
+    /// Work on many tasks side by side, each unattended in a worktree of its own
+    Parallel(ParallelArgs),
     /// Look at runs whose events were kept, go on with one, or remove old ones
     #[command(subcommand)]
     Sessions(SessionsCommand),
@@ -165,6 +173,11 @@ pub(crate) struct LaunchArgs {
         "output", "include_raw", "idle_timeout", "timeout",
     ])]
     pub raw: bool,
+    /// Work on the prompt unattended, turn by turn, until it is shown to be done (see `amplihack auto`)
+    #[arg(long)]
+    pub auto: bool,
+    #[command(flatten)]
+    pub unattended: Unattended,
     /// Arguments for the agent; one single word is the prompt
     #[arg(last = true, value_name = "ARGS")]
     pub args: Vec<OsString>,
@@ -321,6 +334,8 @@ impl Cli {
             Command::Audit(command) => command.json(),
             Command::Recipe(command) => command.json(),
             Command::Sessions(command) => command.json(),
+            Command::Auto(args) => args.running.json,
+            Command::Parallel(args) => args.running.json,
             Command::Amp(AmpArgs { command: Some(command), .. }) => command.json(),
             Command::Copilot(CopilotArgs { command: Some(command), .. }) => command.json(),
             _ => false,

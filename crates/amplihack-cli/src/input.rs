@@ -130,7 +130,7 @@ fn finish(
 fn own_prompt(args: &LaunchArgs) -> Result<Option<Prompt>, Failure> {
     if let Some(path) = &args.prompt_file {
         let from_stdin = path.as_os_str() == "-";
-        let text = if from_stdin { stdin()? } else { file(path)? };
+        let text = text_of(path)?;
         return Ok(Some(Prompt { text, from_stdin }));
     }
     let word = args.prompt.clone().or_else(|| args.word.clone());
@@ -142,6 +142,11 @@ fn file(path: &Path) -> Result<String, Failure> {
     let bytes = amplihack_utils::fs::read_limited(path, MAX_PROMPT_BYTES)
         .map_err(|error| Failure::system(&name, &error))?;
     utf8_bytes(bytes, &name)
+}
+
+/// The text of the file `path`, or of stdin for `-`.
+pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
+    if path.as_os_str() == "-" { stdin() } else { file(path) }
 }
 
 fn stdin() -> Result<String, Failure> {

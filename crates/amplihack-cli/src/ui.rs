@@ -97,6 +97,12 @@ pub(crate) fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Re
         .map_err(|error| Failure::system("stdout could not be written", &error))
 }
 
+/// Writes `text` to stderr as it is: progress for a person.
+pub(crate) fn progress(text: &str) {
+    // A closed stderr must not end the run.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// `value` as one line of JSON.
 pub(crate) fn line(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value)

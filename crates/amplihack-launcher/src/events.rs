@@ -100,6 +100,12 @@ impl LaunchedEvents {
         self.run.next().await
     }
 
+    /// Ends the run as a signal to this process does: the agent is interrupted, and its events up to its end are still
+    /// to be taken.
+    pub fn interrupt(&mut self) -> Result<(), RunError> {
+        self.run.interrupt()
+    }
+
     /// What the run used so far.
     pub fn usage(&self) -> Totals {
         self.run.usage()

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -83,6 +84,8 @@ pub struct Plan {
     pub grace: Duration,
     /// Whether the agent reports as a stream of JSON lines.
     pub streamed: bool,
+    /// Where the agent's process is written down before it starts, see [`RunSpec::record`](amplihack_session::RunSpec). `None` as decided: the caller's to set.
+    pub record: Option<File>,
     pub(crate) usage_file: Option<PathBuf>,
     pub(crate) guard: Option<Injection>,
     pub(crate) stdin_payload: Option<Vec<u8>>,
@@ -209,6 +212,7 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         notices,
         grace: config.stop_grace(),
         streamed,
+        record: None,
         usage_file,
         guard: guard.injection,
         stdin_payload,
@@ -227,6 +231,7 @@ fn streams(
 ) -> (bool, Option<PathBuf>) {
     let Task::Prompt { options, .. } = task else { return (false, None) };
     options.stream &= installed.can(Capability::Stream, mode).is_ok();
+    options.live_usage &= options.stream && installed.can(Capability::LiveUsage, mode).is_ok();
     if options.stream && options.usage_file.is_none() && installed.can(Capability::UsageFile, mode).is_ok() {
         options.usage_file = directory.map(|directory| directory.join("usage.json").into());
     }

@@ -130,6 +130,7 @@ pub(crate) fn prepare(plan: Plan, hosting: Hosting, streams: Streams) -> Result<
         deadlines: streams.deadlines,
         grace: plan.grace,
         tag: plan.session.to_string(),
+        record: plan.record,
         subreaper: hosting == Hosting::Binary,
         signals: hosting == Hosting::Binary,
         ..RunSpec::new(plan.command)

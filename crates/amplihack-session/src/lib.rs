@@ -17,6 +17,7 @@ mod error;
 mod escalation;
 pub mod journal;
 pub mod leftovers;
+mod leftover;
 mod outcome;
 mod pipes;
 mod report;
@@ -33,6 +34,7 @@ pub use block::{ProbeOutput, become_program, block_on_thread, probe, run_blockin
 pub use error::RunError;
 pub use escalation::{Action, Escalation, Graces, Input as EscalationInput, Target};
 pub use journal::{Journal, RunRecord};
+pub use leftover::end_left;
 pub use outcome::{Captured, Deadline, Outcome, Process, Why};
 pub use report::Report;
 pub use run::{AgentRun, run_to_end};

@@ -73,9 +73,10 @@ impl AgentRun {
         let saved = (spec.terminal == Terminal::Owned).then(SavedTerminal::save).flatten();
 
         let leads_group = spec.terminal == Terminal::Detached;
-        let (kid, (stdin, stdout, stderr)) = spawner::spawn(spec.command, leads_group, spec.keep)
-            .await
-            .map_err(|source| RunError::Spawn { program: program.clone(), source })?;
+        let (kid, (stdin, stdout, stderr)) =
+            spawner::spawn(spec.command, leads_group, spec.keep, spec.record)
+                .await
+                .map_err(|source| RunError::Spawn { program: program.clone(), source })?;
         let pidfd = sys::open_pidfd(kid.pid, kid.start_time);
         // From here on, an early return kills.
         let tree = Tree::new(kid, &spec.tag, spec.terminal, spec.subreaper);
@@ -161,6 +162,12 @@ impl AgentRun {
     pub fn expect_end(&mut self) -> Result<(), RunError> {
         let told = self.tell(Told::Over);
         told.map(drop).map_err(RunError::watch(&self.program, "see its processes"))
+    }
+
+    /// Ends the run as a signal to this process does: the child is interrupted, and may still say what it used.
+    pub fn interrupt(&mut self) -> Result<(), RunError> {
+        let told = self.tell(Told::Signal(Signal::INT));
+        told.map(drop).map_err(RunError::watch(&self.program, "interrupt it"))
     }
 
     async fn event(&mut self) -> io::Result<Event> {

@@ -5,6 +5,7 @@
 //! status of a child that somebody waits for.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
@@ -83,13 +84,18 @@ pub(crate) struct Kid {
 /// A child's ends of the pipes that it was given.
 pub(crate) type Pipes = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
 
-/// Spawns `command` from a thread that never ends, with default signals and a death signal. `keep` lives until the child is reaped.
+/// Spawns `command` from a thread that never ends, with default signals and a death signal. `keep` lives until the child is reaped;
+/// the child is written down in `record` before it is the program.
 pub(crate) async fn spawn(
     mut command: Command,
     leads_group: bool,
     keep: Box<dyn Send>,
+    record: Option<File>,
 ) -> io::Result<(Kid, Pipes)> {
     sys::prepare_child(&mut command, ChildOptions { group: leads_group, death_signal: true });
+    if let Some(record) = record {
+        sys::record_child(&mut command, record);
+    }
     spawn_prepared(command, leads_group, keep).await
 }
 
@@ -186,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_child_is_in_the_register_until_it_is_reaped() {
-        let (kid, _) = block_on(spawn(Command::new("true"), false, Box::new(()))).unwrap();
+        let (kid, _) = block_on(spawn(Command::new("true"), false, Box::new(()), None)).unwrap();
         let pid = kid.pid;
         assert!(owned().contains(&pid));
         kid.reap();
@@ -197,8 +203,10 @@ mod tests {
     fn all_children_have_the_same_spawning_thread_and_outlive_the_asking_one() {
         let mut command = Command::new("sleep");
         command.arg("30");
-        let (kid, _) =
-            std::thread::spawn(|| block_on(spawn(command, true, Box::new(())))).join().unwrap().unwrap();
+        let (kid, _) = std::thread::spawn(|| block_on(spawn(command, true, Box::new(()), None)))
+            .join()
+            .unwrap()
+            .unwrap();
         std::thread::sleep(Duration::from_millis(50));
         assert!(sys::process_alive(kid.pid, kid.start_time), "the death signal followed the wrong thread");
     }
@@ -207,7 +215,7 @@ mod tests {
     fn a_dropped_child_is_killed_and_reaped() {
         let mut command = Command::new("sleep");
         command.arg("30");
-        let (kid, _) = block_on(spawn(command, true, Box::new(()))).unwrap();
+        let (kid, _) = block_on(spawn(command, true, Box::new(()), None)).unwrap();
         let pid = kid.pid;
         let asked = Instant::now();
         drop(kid);
@@ -221,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_an_error_and_the_thread_goes_on() {
-        assert!(block_on(spawn(Command::new("/nonexistent/program"), false, Box::new(()))).is_err());
-        block_on(spawn(Command::new("true"), false, Box::new(()))).unwrap().0.reap();
+        assert!(block_on(spawn(Command::new("/nonexistent/program"), false, Box::new(()), None)).is_err());
+        block_on(spawn(Command::new("true"), false, Box::new(()), None)).unwrap().0.reap();
     }
 }

@@ -1,5 +1,6 @@
 //! What a run is made of: the command, its pipes, its deadlines, and who owns the terminal.
 
+use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -82,6 +83,8 @@ pub struct RunSpec {
     /// The session's id, given to the child as `AMPLIHACK_SESSION_ID`; descendants in sessions of their own are found
     /// by it, so it must be this run's alone. Empty (the default): not set, not looked for.
     pub tag: String,
+    /// Where the child writes down who it is before it becomes the program, for [`end_left`](crate::end_left). Default: nowhere.
+    pub record: Option<File>,
     /// This process is one of our binaries: it becomes the reaper of its descendants' orphans, and orphans of nobody
     /// else are this run's. Default: false; a library never does that to its host.
     pub subreaper: bool,
@@ -104,6 +107,7 @@ impl RunSpec {
             grace: Duration::from_secs(5),
             linger: None,
             tag: String::new(),
+            record: None,
             subreaper: false,
             signals: false,
         }

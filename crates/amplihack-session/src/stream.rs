@@ -117,6 +117,16 @@ impl EventRun {
         }
     }
 
+    /// When the child started, in clock ticks from boot; 0 once the run is over.
+    pub fn start_time(&self) -> u64 {
+        self.run.as_ref().map_or(0, AgentRun::start_time)
+    }
+
+    /// Ends the run as a signal to this process does. Its events up to its end are still to be taken.
+    pub fn interrupt(&mut self) -> Result<(), RunError> {
+        self.run.as_mut().map_or(Ok(()), AgentRun::interrupt)
+    }
+
     /// What the run used so far.
     pub fn usage(&self) -> Totals {
         self.events.reader.usage()

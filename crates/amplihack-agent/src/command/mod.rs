@@ -15,6 +15,8 @@ use amplihack_utils::prompt_delivery::{
     select,
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{DeliveryError, Unsupported};
 use crate::installed::Installed;
 use crate::matrix::{ArgShape, Capability, Row, RunMode};
@@ -23,7 +25,8 @@ pub use slots::toml_string;
 use slots::{Slots, joined};
 
 /// How much an agent may do without asking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Permissions {
     /// Ask before anything that changes something; headless, where nobody answers, that is refused.
     Ask,
@@ -62,6 +65,12 @@ pub struct Options {
     pub permissions: Option<Permissions>,
     /// Print what the agent does as JSON lines, for its [decoder](crate::decode::decoder).
     pub stream: bool,
+    /// The file of the JSON schema that the answer keeps to.
+    pub answer_schema: Option<Box<Path>>,
+    /// End when so many dollars were used, in the agent's own notation.
+    pub budget_usd: Option<String>,
+    /// Tell in the stream what the agent used while it works.
+    pub live_usage: bool,
     /// The file to which the agent writes what it used, for [`usage_file`](crate::decode::usage_file).
     pub usage_file: Option<Box<Path>>,
 }
@@ -305,6 +314,15 @@ impl AgentCommand<'_> {
         }
         if options.stream {
             self.option(&mut slots, Capability::Stream, None)?;
+        }
+        if let Some(file) = &options.answer_schema {
+            self.option(&mut slots, Capability::AnswerSchema, Some(file.to_path_buf().into()))?;
+        }
+        if let Some(dollars) = &options.budget_usd {
+            self.option(&mut slots, Capability::BudgetUsd, Some(dollars.into()))?;
+        }
+        if options.live_usage {
+            self.option(&mut slots, Capability::LiveUsage, None)?;
         }
         if let Some(file) = &options.usage_file {
             self.option(&mut slots, Capability::UsageFile, Some(file.to_path_buf().into()))?;

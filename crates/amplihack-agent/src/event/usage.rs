@@ -1,5 +1,6 @@
 //! What a run uses: tokens and money.
 
+use amplihack_utils::agent_binary::AgentBinary;
 use serde::{Deserialize, Serialize};
 
 /// What one message, or the whole run, used.
@@ -54,6 +55,12 @@ pub struct Totals {
     /// The agent's own premium requests, where it counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub premium_requests: Option<f64>,
+}
+
+/// Whether the totals that `agent` states are those of its session, so that after a resume they hold what earlier runs
+/// used too.
+pub const fn totals_are_the_sessions(agent: AgentBinary) -> bool {
+    matches!(agent, AgentBinary::Codex | AgentBinary::Copilot)
 }
 
 impl Totals {

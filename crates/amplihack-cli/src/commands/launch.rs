@@ -21,6 +21,15 @@ mod events;
 
 /// Launches `agent`, or the agent in charge, and returns its exit code.
 pub(crate) fn run(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env) -> Result<u8, Failure> {
+    if args.auto {
+        return super::auto::launch(agent, args, env);
+    }
+    if args.unattended.is_set() {
+        return Err(Failure::usage(
+            "options of unattended runs need --auto",
+            "add --auto, or leave --verify, --max-turns, the budgets and the rest of them out",
+        ));
+    }
     let cwd = current_dir()?;
     // Before the configuration: a directory without rights is not the fault of a file in it.
     enterable(&cwd)?;

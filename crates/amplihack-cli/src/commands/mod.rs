@@ -2,6 +2,7 @@
 
 pub(crate) mod amp;
 pub(crate) mod audit;
+mod auto;
 mod completions;
 mod config;
 pub(crate) mod copilot;
@@ -9,6 +10,7 @@ mod demo;
 mod doctor;
 mod install;
 mod launch;
+mod parallel;
 pub(crate) mod policy;
 pub(crate) mod recipe;
 pub(crate) mod sessions;
@@ -39,6 +41,8 @@ pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
         Command::Install(args) => install::run(&args, env),
         Command::Uninstall(args) => uninstall::run(&args, env),
         Command::Recipe(command) => recipe::run(command, env),
+        Command::Auto(args) => auto::run(args, env),
+        Command::Parallel(args) => parallel::run(args, env),
         Command::Sessions(command) => sessions::run(command, env),
         Command::Stream(command) => stream::run(command),
         Command::Config(command) => config::run(command, env),

@@ -1,5 +1,6 @@
 //! `amplihack sessions`: runs whose events were kept.
 
+mod auto;
 mod find;
 mod prune;
 mod search;
@@ -117,13 +118,20 @@ pub(crate) fn run(command: SessionsCommand, env: &Env) -> Result<u8, Failure> {
         SessionsCommand::List(args) => {
             let runs = all(&home);
             let objects = || runs.iter().map(object).collect::<Vec<_>>();
-            print(args.json, || json!({ "sessions": objects() }), || table::list(&runs))
+            let json = || match auto::objects(&home) {
+                unattended if unattended.is_empty() => json!({ "sessions": objects() }),
+                unattended => json!({ "sessions": objects(), "unattended": unattended }),
+            };
+            print(args.json, json, || table::list(&runs) + &auto::list(&home))
         }
         SessionsCommand::Cost(args) => {
             let runs = all(&home);
             print(args.json, || table::cost_object(&runs), || table::cost(&runs))
         }
         SessionsCommand::Show(args) => {
+            if let Some(code) = auto::show(&home, &args.id, args.json)? {
+                return Ok(code);
+            }
             let run = find::one(&home, &args.id)?;
             print(args.json, || object(&run), || table::show(&run))
         }
@@ -133,7 +141,7 @@ pub(crate) fn run(command: SessionsCommand, env: &Env) -> Result<u8, Failure> {
             let ResumeArgs { id, launch } = *args;
             resume(&find::one(&home, &id)?, launch, env)
         }
-        SessionsCommand::Prune(args) => prune::run(&all(&home), args.older_than, args.dry_run),
+        SessionsCommand::Prune(args) => prune::run(&home, &all(&home), args.older_than, args.dry_run),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::none;
 /// Floor of each crate; a crate knows only crates on lower floors. Mirrors the table in `ARCHITECTURE.md`.
 const FLOORS: &[(u32, &str)] = &[
     (5, "amplihack-cli"),
-    (4, "amplihack-recipe"),
+    (4, "amplihack-orchestration"),
     (4, "amplihack-probe"),
     (4, "amplihack-recipe"),
     (3, "amplihack-launcher"),

@@ -41,6 +41,8 @@ pub enum Kind {
     Program,
     /// Absolute paths of directories.
     Directories,
+    /// Any text.
+    Text,
 }
 
 /// What a repository's file, which whoever wrote the repository has written, may do with a key.
@@ -67,6 +69,8 @@ pub enum Value {
     Program(PathBuf),
     /// Of [`Kind::Directories`].
     Directories(Vec<PathBuf>),
+    /// Of [`Kind::Text`].
+    Text(String),
 }
 
 /// Every key, each declared once.
@@ -121,6 +125,22 @@ pub const KEYS: &[Key] = &[
         meaning: "The agent's program, instead of the one that is found.",
     },
     Key {
+        name: "prices.<agent>",
+        kind: Kind::Text,
+        default: None,
+        variable: None,
+        reach: Reach::Trusted,
+        meaning: "What a million tokens cost in dollars, as in `input=3 output=15 cache_write=3.75 cache_read=0.3`, where the agent does not say what it costs.",
+    },
+    Key {
+        name: "test_command",
+        kind: Kind::Text,
+        default: None,
+        variable: None,
+        reach: Reach::Trusted,
+        meaning: "The shell command by which `amplihack auto` checks work in this repository, besides those of --verify.",
+    },
+    Key {
         name: "trusted_repositories",
         kind: Kind::Directories,
         default: None,
@@ -167,6 +187,7 @@ impl Kind {
             Self::Flag => word()?.to_ascii_lowercase().parse().ok().map(Value::Flag),
             Self::Program => (!text.is_empty()).then(|| Value::Program(PathBuf::from(text))),
             Self::Directories => None,
+            Self::Text => word().filter(|text| !text.is_empty()).map(|text| Value::Text(text.to_owned())),
         }
     }
 
@@ -186,6 +207,9 @@ impl Kind {
                 .map(|item| absolute(item.get_ref()))
                 .collect::<Option<_>>()
                 .map(Value::Directories),
+            Self::Text => {
+                value.as_str().filter(|text| !text.trim().is_empty()).map(|text| Value::Text(text.to_owned()))
+            }
         }
     }
 
@@ -197,6 +221,7 @@ impl Kind {
             Self::Flag => "true or false".to_owned(),
             Self::Program => "the absolute path of a program".to_owned(),
             Self::Directories => "a list of absolute paths".to_owned(),
+            Self::Text => "a text".to_owned(),
         }
     }
 }
@@ -216,7 +241,7 @@ fn absolute(value: &DeValue<'_>) -> Option<PathBuf> {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Word(word) => f.write_str(word),
+            Self::Word(text) | Self::Text(text) => f.write_str(text),
             Self::Number(number) => write!(f, "{number}"),
             Self::Flag(flag) => write!(f, "{flag}"),
             Self::Program(path) => write!(f, "{}", path.display()),
@@ -284,7 +309,7 @@ mod tests {
             |name: &str| all.iter().find(|instance| instance.name == name).unwrap().variable.as_deref();
         assert_eq!(find("agents.claude.path"), Some("AMPLIHACK_CLAUDE_PATH"));
         assert_eq!(find("max_depth"), Some("AMPLIHACK_MAX_DEPTH"));
-        assert_eq!(all.len(), KEYS.len() - 1 + AgentBinary::ALL.len());
+        assert_eq!(all.len(), KEYS.len() + 2 * (AgentBinary::ALL.len() - 1));
     }
 
     #[test]

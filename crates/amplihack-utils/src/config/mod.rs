@@ -275,6 +275,23 @@ impl Config {
         }
     }
 
+    /// `prices.<agent>`: what its tokens cost, in the words of the configuration.
+    pub fn prices(&self, agent: AgentBinary) -> Option<&str> {
+        self.text(&format!("prices.{agent}"))
+    }
+
+    /// `test_command`: the shell command by which work in this repository is checked.
+    pub fn test_command(&self) -> Option<&str> {
+        self.text("test_command")
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        match self.get(name) {
+            Some(Setting { value: Value::Text(text), .. }) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Whether the user trusts the repository with this root, a path without symbolic links.
     pub fn is_trusted(&self, root: &Path) -> bool {
         matches!(self.get(TRUSTED_REPOSITORIES),

@@ -109,7 +109,7 @@ fn every_key_with_a_variable_is_set_by_it() {
             Kind::Word(words) => words[1].to_owned(),
             Kind::Number { .. } => "3".to_owned(),
             Kind::Flag => "true".to_owned(),
-            Kind::Program | Kind::Directories => "/opt/x".to_owned(),
+            Kind::Program | Kind::Directories | Kind::Text => "/opt/x".to_owned(),
         };
         let config = place.load_with(&place.env.clone().with(&variable, &value), &[]).unwrap();
         let entries = config.entries();

@@ -4,14 +4,19 @@
     reason = "`pre_exec`, `signal` and `waitid` with the id of whoever ended have no safe counterpart"
 )]
 
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::fs::{Mode, OFlags};
+
 use rustix::process::{
     Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, setpgid,
 };
+
+use super::Proc;
 
 /// Signals have the numbers 1 to 64 on Linux; 32 and 33 belong to the C library, which refuses to change them.
 const LAST_SIGNAL: i32 = 64;
@@ -62,6 +67,35 @@ fn set_up(parent: Pid, options: ChildOptions) -> io::Result<()> {
     Ok(())
 }
 
+/// Has the child of `command` write who it is to the end of `file`, before it becomes the program: its line of the process
+/// table, see [`recorded`]. A child that cannot is not started.
+///
+/// Call it after [`prepare_child`], so that the line names the child's own group.
+pub fn record_child(command: &mut Command, file: File) {
+    // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are allowed: it calls `open`,
+    // `read` and `write`, and allocates nothing. `file` lives as long as the closure.
+    unsafe {
+        command.pre_exec(move || {
+            let stat = rustix::fs::open(c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+            let mut line = [0_u8; 1024];
+            let length = rustix::io::read(&stat, &mut line)?;
+            let line = line.get(..length).unwrap_or_default();
+            if !line.ends_with(b"\n") || rustix::io::write(&file, line)? != length {
+                return Err(io::Error::from_raw_os_error(libc::EIO));
+            }
+            Ok(())
+        });
+    }
+}
+
+/// The processes that [`record_child`] wrote down, as they were then. What is no whole line is passed over.
+pub fn recorded(text: &[u8]) -> Vec<Proc> {
+    text.split_inclusive(|byte| *byte == b'\n')
+        .filter(|line| line.ends_with(b"\n"))
+        .filter_map(super::proc::parse)
+        .collect()
+}
+
 /// Makes this process inherit its descendants' orphans, instead of init. Only for a process that owns all of its children.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
@@ -104,6 +138,25 @@ mod tests {
             // 32 and 33 stay as this process inherited them: the C library keeps them to itself.
             assert_eq!(mask & !(0b11 << 31), 0, "{line}");
         }
+    }
+
+    #[test]
+    fn a_child_writes_down_who_it_is_before_it_is_the_program() {
+        let file = tempfile::tempfile().unwrap();
+        for _ in 0..2 {
+            let mut command = Command::new("sh");
+            command.args(["-c", "echo $$"]);
+            prepare_child(&mut command, ChildOptions { group: true, death_signal: true });
+            super::record_child(&mut command, file.try_clone().unwrap());
+            let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
+            let mut text = Vec::new();
+            std::io::Seek::rewind(&mut &file).unwrap();
+            std::io::Read::read_to_end(&mut &file, &mut text).unwrap();
+            let last = super::recorded(&text).pop().unwrap();
+            assert_eq!((last.pid.to_string(), last.pgid), (said.trim().to_owned(), last.pid));
+            assert!(last.start_time > 0);
+        }
+        assert_eq!(super::recorded(b"17 (torn) S 1 1").len(), 0);
     }
 
     #[test]

@@ -152,7 +152,7 @@ impl Line {
 }
 
 /// Reads a line of `/proc/PID/stat`. The name may hold blanks, parentheses and newlines: it ends at the *last* `)`.
-fn parse(stat: &[u8]) -> Option<Proc> {
+pub(super) fn parse(stat: &[u8]) -> Option<Proc> {
     let open = stat.iter().position(|byte| *byte == b'(')?;
     let close = stat.iter().rposition(|byte| *byte == b')')?;
     let pid = std::str::from_utf8(stat.get(..open)?).ok()?.trim().parse().ok()?;

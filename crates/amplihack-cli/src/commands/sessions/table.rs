@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::state;
 
-fn table(header: &[&str]) -> Table {
+pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
     table

@@ -1,0 +1,234 @@
+//! `amplihack auto`, and `--auto` on the verbs of agents.
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::time::Duration;
+
+use amplihack_agent::AgentBinary;
+use amplihack_hooks::registration::Program;
+use amplihack_launcher::{enterable, own_program};
+use amplihack_orchestration::race::Lane;
+use amplihack_orchestration::{
+    AutoEnd, AutoError, Place, Progress, Spec, Summary, append::append, begin, journal, resume,
+};
+use amplihack_utils::agent_binary::{System, resolve_in};
+use amplihack_utils::config::Config;
+use amplihack_utils::env::Env;
+use amplihack_utils::error::ExitKind;
+use amplihack_utils::launcher_context::SessionId;
+
+use crate::cli::{AutoArgs, AutoCommand, LaunchArgs, OutputFormat, Running, Unattended};
+use crate::commands::{current_dir, runtime};
+use crate::input::{Terminals, gather, text_of, utf8};
+use crate::ui::{self, Failure};
+
+pub(super) mod board;
+
+use board::Board;
+
+/// How often a person sees the time go on.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Runs the command and returns the exit code.
+pub(crate) fn run(args: AutoArgs, env: &Env) -> Result<u8, Failure> {
+    let AutoArgs { command, agent, task, task_file, resume, running, unattended } = args;
+    if let Some(AutoCommand::Append { id, text }) = command {
+        let home = env.amplihack_home().ok_or(AutoError::NoHome)?;
+        let id = append(&home, &id, &text)?;
+        ui::note("appended", format_args!("the next turn of {id} is told"));
+        return Ok(0);
+    }
+    let house = House::open(env)?;
+    if let Some(id) = resume {
+        return house.go_on(&id, &running);
+    }
+    let task = match (task, task_file) {
+        (Some(task), _) => utf8(task, "the task")?,
+        (None, Some(path)) => text_of(&path)?,
+        (None, None) => {
+            return Err(Failure::usage(
+                "there is no task",
+                "give --task TEXT or --task-file FILE, or --resume ID",
+            ));
+        }
+    };
+    let agent = agent.unwrap_or_else(|| house.in_charge());
+    house.work(house.spec(agent, task, &running, unattended)?, running.json)
+}
+
+/// `--auto` on the verb of an agent, or of the one in charge.
+pub(crate) fn launch(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env) -> Result<u8, Failure> {
+    let house = House::open(env)?;
+    let agent = agent.unwrap_or_else(|| house.in_charge());
+    args.print = true;
+    let gathered = gather(agent, &args, Terminals::of_this_process())?;
+    let Some(task) = gathered.prompt else {
+        return Err(Failure::usage(
+            "--auto needs a prompt",
+            "give it after --, with --prompt or with --prompt-file",
+        ));
+    };
+    let foreign = [
+        (!gathered.extra.is_empty() || !gathered.before_verb.is_empty(), "arguments of the agent's own"),
+        (args.resume.is_some() || args.continue_latest, "--resume and --continue"),
+        (args.dry_run, "--dry-run"),
+        (args.include_raw, "--include-raw"),
+        (!args.add_dir.is_empty(), "--add-dir"),
+        (!args.mcp_config.is_empty(), "--mcp-config"),
+        (args.append_system_prompt.is_some(), "--append-system-prompt"),
+    ];
+    if let Some((_, what)) = foreign.into_iter().find(|(given, _)| *given) {
+        return Err(Failure::usage(format!("{what} cannot be used with --auto"), "leave it out, or --auto"));
+    }
+    let running = Running {
+        permissions: args.permissions,
+        model: args.model.map(|model| utf8(model, "--model")).transpose()?,
+        fail_on_denial: args.fail_on_denial,
+        no_hooks: args.no_hooks,
+        idle_timeout: args.idle_timeout,
+        json: args.output != OutputFormat::Text,
+    };
+    let mut unattended = args.unattended;
+    unattended.deadline = unattended.deadline.or(args.timeout);
+    house.work(house.spec(agent, task, &running, unattended)?, running.json)
+}
+
+/// What every unattended run of this process stands on.
+pub(super) struct House<'a> {
+    pub(super) env: &'a Env,
+    pub(super) config: Config,
+    pub(super) cwd: PathBuf,
+    guard: Program,
+}
+
+impl<'a> House<'a> {
+    /// The house in the current directory.
+    pub(super) fn open(env: &'a Env) -> Result<Self, Failure> {
+        let cwd = current_dir()?;
+        enterable(&cwd)?;
+        let config = Config::load(env, &cwd, &[])?;
+        super::config::show_warnings(&config);
+        let guard = own_program()
+            .map_err(|error| Failure::system("the guard's program could not be found", &error))?;
+        Ok(Self { env, config, cwd, guard })
+    }
+
+    /// The agent that is in charge here.
+    pub(super) fn in_charge(&self) -> AgentBinary {
+        resolve_in(&self.cwd, self.env, &System::new(self.env), jiff::Timestamp::now()).agent
+    }
+
+    /// What a run of `task` by `agent` is asked to do. Says once what follows from leaving out the permissions.
+    pub(super) fn spec(
+        &self,
+        agent: AgentBinary,
+        task: String,
+        running: &Running,
+        unattended: Unattended,
+    ) -> Result<Spec, Failure> {
+        let new = Spec::new(agent, task, self.cwd.clone());
+        if new.task.trim().is_empty() {
+            return Err(Failure::usage("the task is empty", "say what is to be done"));
+        }
+        let mut spec = Spec {
+            fallback: unattended.fallback,
+            verify: unattended.verify,
+            max_turns: unattended.max_turns.unwrap_or(new.max_turns),
+            end_on_denial: running.fail_on_denial,
+            budget: amplihack_orchestration::budget::Budget {
+                tokens: unattended.budget_tokens,
+                usd: unattended.budget_usd,
+            },
+            deadline: unattended.deadline,
+            permissions: running.permissions.map(Into::into),
+            model: running.model.clone(),
+            worktree: unattended.worktree,
+            notify: unattended.notify,
+            silence: running.idle_timeout.unwrap_or(new.silence),
+            max_calls: unattended.max_calls.unwrap_or(new.max_calls),
+            guarded: !running.no_hooks,
+            ..new
+        };
+        spec.configure(&self.config)?;
+        Ok(spec)
+    }
+
+    /// Where a run goes on; `lane` tells it whether it may.
+    pub(super) fn place<'b>(
+        &'b self,
+        board: &'b dyn Fn(&SessionId, &Progress),
+        lane: tokio::sync::watch::Receiver<Lane>,
+    ) -> Place<'b> {
+        Place { env: self.env, config: &self.config, guard: Some(self.guard.clone()), told: board, lane }
+    }
+
+    fn work(&self, spec: Spec, json: bool) -> Result<u8, Failure> {
+        if spec.permissions.is_none() {
+            warn_of_permissions();
+        }
+        self.drive(json, Work::Begin(Box::new(spec)))
+    }
+
+    fn go_on(&self, id: &str, running: &Running) -> Result<u8, Failure> {
+        let home = self.env.amplihack_home().ok_or(AutoError::NoHome)?;
+        self.drive(running.json, Work::Resume(journal::find(&home, id)?))
+    }
+
+    fn drive(&self, json: bool, work: Work) -> Result<u8, Failure> {
+        let board = Board::new(json);
+        let told = |id: &SessionId, progress: &Progress| board.told(id, progress);
+        // Nobody gives a single run up.
+        let never = tokio::sync::watch::Sender::new(Lane::Open);
+        let place = self.place(&told, never.subscribe());
+        let run = async {
+            match work {
+                Work::Begin(spec) => begin(place, *spec).await,
+                Work::Resume(id) => resume(place, id).await,
+            }
+        };
+        let summary = runtime()?.block_on(ticking(&board, run))?;
+        if !json {
+            ui::data(&board::told_at_the_end(&summary))?;
+        }
+        Ok(code(&summary))
+    }
+}
+
+/// What is to be driven.
+enum Work {
+    Begin(Box<Spec>),
+    Resume(SessionId),
+}
+
+/// Without leave most agents write nothing; that is said once.
+pub(super) fn warn_of_permissions() {
+    ui::note(
+        "warning",
+        "no --permissions: the agent's own default holds, by which Claude Code and Codex write nothing; use --permissions edit or full",
+    );
+}
+
+/// Awaits `work` while the board shows that time goes on.
+pub(super) async fn ticking<T>(board: &Board, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            () = tokio::time::sleep(TICK), if board.is_live() => board.tick(),
+        }
+    }
+}
+
+/// The exit code of a run.
+pub(super) fn code(summary: &Summary) -> u8 {
+    match summary.end {
+        AutoEnd::Verified | AutoEnd::Claimed => 0,
+        AutoEnd::Budget | AutoEnd::Deadline => ExitKind::Budget.code(),
+        AutoEnd::Denied => ExitKind::Denied.code(),
+        AutoEnd::Interrupted => {
+            let signal = summary.signal.map_or(2, |signal| signal.as_raw());
+            u8::try_from(128 + signal).unwrap_or(1)
+        }
+        AutoEnd::MaxTurns | AutoEnd::Failed | AutoEnd::Stalled => ExitKind::Failed.code(),
+    }
+}

@@ -1,0 +1,193 @@
+//! `amplihack parallel`: many tasks side by side, or one task for several agents.
+
+use std::cell::RefCell;
+use std::fmt::Write;
+
+use amplihack_agent::AgentBinary;
+use amplihack_orchestration::budget::tokens;
+use amplihack_orchestration::parallel::{Job, at_once, tasks};
+use amplihack_orchestration::race::{Race, code};
+use amplihack_orchestration::{AutoError, Progress, Spec, Summary, begin};
+use amplihack_utils::env::Env;
+use amplihack_utils::error::Explain;
+use amplihack_utils::launcher_context::SessionId;
+use comfy_table::{Table, presets};
+use serde_json::{Value, json};
+
+use super::auto::board::Board;
+use super::auto::{House, ticking, warn_of_permissions};
+use super::runtime;
+use crate::cli::{ParallelArgs, Running, Unattended};
+use crate::input::text_of;
+use crate::ui::{self, Failure, line};
+
+/// Runs the command and returns the exit code.
+pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
+    let ParallelArgs { task_file, agents, max, race, running, unattended } = args;
+    let text = text_of(&task_file)?;
+    let house = House::open(env)?;
+    let agents = if agents.is_empty() { vec![house.in_charge()] } else { agents };
+    let asked: Vec<(AgentBinary, String)> = if race {
+        agents.into_iter().map(|agent| (agent, text.clone())).collect()
+    } else {
+        agents.into_iter().cycle().zip(tasks(&text)).collect()
+    };
+    if asked.is_empty() {
+        return Err(Failure::usage(
+            format!("{} holds no task", task_file.display()),
+            "write one a line, or separate them by lines of ---",
+        ));
+    }
+    if running.permissions.is_none() {
+        warn_of_permissions();
+    }
+    let specs = asked
+        .into_iter()
+        .map(|(agent, task)| house.spec(agent, task, &running, again(&unattended)))
+        .map(|spec| spec.map(|spec| Spec { worktree: true, ..spec }))
+        .collect::<Result<Vec<_>, _>>()?;
+    // In a race all have to be under way, whatever else was asked for.
+    let max = if race { specs.len() } else { usize::try_from(max).unwrap_or(1) };
+    let results = drive(&house, &specs, max, race, &running)?;
+    let arrived = results.arrived.into_inner();
+    let winner = race.then(|| {
+        Race::winner(&arrived, |number| {
+            results.ends.get(number).and_then(|end| end.as_ref().ok()).map(|summary| summary.end)
+        })
+    });
+    let rows: Vec<Outcome<'_>> = specs
+        .iter()
+        .zip(&results.ends)
+        .enumerate()
+        .map(|(number, (spec, result))| Outcome {
+            number,
+            spec,
+            result,
+            won: winner.flatten() == Some(number),
+        })
+        .collect();
+    if running.json {
+        let objects: Vec<Value> = rows.iter().map(Outcome::object).collect();
+        ui::data(&line(&json!({ "type": "table", "runs": objects }))?)?;
+    } else {
+        ui::data(&table(&rows, race))?;
+    }
+    let all = code(results.ends.iter().map(|result| result.as_ref().ok()));
+    // A race is won by one.
+    Ok(match winner {
+        Some(Some(_)) => 0,
+        Some(None) => all.max(1),
+        None => all,
+    })
+}
+
+/// What came of all runs: their ends by number, and the order of their ends.
+struct Results {
+    ends: Vec<Result<Summary, AutoError>>,
+    arrived: RefCell<Vec<usize>>,
+}
+
+fn drive(
+    house: &House<'_>,
+    specs: &[Spec],
+    max: usize,
+    racing: bool,
+    running: &Running,
+) -> Result<Results, Failure> {
+    let board = Board::new(running.json);
+    let told = |id: &SessionId, progress: &Progress| board.told(id, progress);
+    let race = Race::of(specs.len());
+    let arrived = RefCell::new(Vec::new());
+    let mut jobs: Vec<Job<'_, Result<Summary, AutoError>>> = Vec::new();
+    for (number, spec) in specs.iter().enumerate() {
+        let Some(lane) = race.lane(number) else { continue };
+        jobs.push(Box::pin(begin(house.place(&told, lane), spec.clone())));
+    }
+    let done = |number: usize, result: &Result<Summary, AutoError>| {
+        arrived.borrow_mut().push(number);
+        match result {
+            // The signal was for all of them, those that wait included.
+            Ok(Summary { signal: Some(_), .. }) => race.give_up(),
+            Ok(summary) if racing => race.ended(number, summary.end),
+            _ => {}
+        }
+    };
+    let ends = runtime()?.block_on(ticking(&board, at_once(jobs, max, &done)));
+    Ok(Results { ends, arrived })
+}
+
+/// The same options once more.
+fn again(unattended: &Unattended) -> Unattended {
+    Unattended { verify: unattended.verify.clone(), notify: unattended.notify.clone(), ..*unattended }
+}
+
+/// One row of the table.
+struct Outcome<'a> {
+    number: usize,
+    spec: &'a Spec,
+    result: &'a Result<Summary, AutoError>,
+    won: bool,
+}
+
+impl Outcome<'_> {
+    fn object(&self) -> Value {
+        let Self { number, spec, result, won } = self;
+        match result {
+            Ok(summary) => json!({
+                "task": number + 1,
+                "agent": summary.agent,
+                "run": summary.id.as_str(),
+                "end": summary.end,
+                "reason": summary.reason,
+                "turns": summary.turns,
+                "used": summary.used,
+                "won": won,
+                "worktree": summary.worktree.as_ref().map(|tree| &tree.path),
+                "branch": summary.worktree.as_ref().map(|tree| &tree.branch),
+            }),
+            Err(error) => json!({
+                "task": number + 1,
+                "agent": spec.agent,
+                "end": "failed",
+                "reason": error.to_string(),
+                "error": error.kind(),
+                "won": false,
+            }),
+        }
+    }
+}
+
+fn table(rows: &[Outcome<'_>], race: bool) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["task", "agent", "end", "turns", "tokens", "cost", "branch", "run"]);
+    let mut reasons = String::new();
+    for row in rows {
+        let number = (row.number + 1).to_string();
+        match row.result {
+            Ok(summary) => {
+                let mark = if race && row.won { " (won)" } else { "" };
+                table.add_row([
+                    number.clone(),
+                    summary.agent.to_string(),
+                    format!("{}{mark}", summary.end.name()),
+                    summary.turns.to_string(),
+                    tokens(&summary.used).to_string(),
+                    summary.used.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}")),
+                    summary.worktree.as_ref().map_or_else(|| "-".to_owned(), |tree| tree.branch.clone()),
+                    summary.id.to_string(),
+                ]);
+                if !summary.end.is_success() {
+                    let _ = writeln!(reasons, "task {number}: {}", summary.reason);
+                }
+            }
+            Err(error) => {
+                let mut cells = vec![number.clone(), row.spec.agent.to_string(), "failed".to_owned()];
+                cells.resize(8, "-".to_owned());
+                table.add_row(cells);
+                let _ = writeln!(reasons, "task {number}: {error}");
+            }
+        }
+    }
+    format!("{}\n{reasons}", table.trim_fmt())
+}

@@ -1,0 +1,159 @@
+//! Unattended runs for people and programs: turns, verdicts, and the diff.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use amplihack_orchestration::budget::tokens;
+use amplihack_orchestration::drive::diff_path;
+use amplihack_orchestration::journal::{Story, all, find, read};
+use amplihack_orchestration::progress::{checked_name, phase_name};
+use amplihack_orchestration::turns::TurnEnd;
+use amplihack_utils::launcher_context::SessionId;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::print;
+use crate::ui::{Failure, note};
+
+/// Shows the unattended run that is meant by `wanted`; `None` if there is none.
+pub(super) fn show(home: &Path, wanted: &str, json: bool) -> Result<Option<u8>, Failure> {
+    let Ok(id) = find(home, wanted) else { return Ok(None) };
+    let story = read(home, &id)?;
+    let diff = std::fs::read(diff_path(&id.directory(home))).unwrap_or_default();
+    let diff = String::from_utf8_lossy(&diff);
+    print(json, || object(&id, &story, Some(&diff)), || text(&id, &story, &diff)).map(Some)
+}
+
+/// All unattended runs as objects, without their diffs.
+pub(super) fn objects(home: &Path) -> Vec<Value> {
+    stories(home).iter().map(|(id, story)| object(id, story, None)).collect()
+}
+
+/// All unattended runs, one a line.
+pub(super) fn list(home: &Path) -> String {
+    let stories = stories(home);
+    if stories.is_empty() {
+        return String::new();
+    }
+    let mut table =
+        super::table::table(&["unattended run", "agent", "state", "turns", "tokens", "directory"]);
+    for (id, story) in &stories {
+        table.add_row([
+            id.to_string(),
+            story.agent.to_string(),
+            story.state().to_owned(),
+            story.turns.len().to_string(),
+            tokens(&story.meter.totals()).to_string(),
+            story.directory().display().to_string(),
+        ]);
+    }
+    format!("\n{}\n", table.trim_fmt())
+}
+
+/// Removes what is kept of runs that ended, or were begun and killed, more than `age` ago, and names them, one a line. Worktrees stay.
+pub(super) fn prune(home: &Path, age: SignedDuration, dry_run: bool) -> Result<String, Failure> {
+    let now = Timestamp::now();
+    let mut out = String::new();
+    for (id, story) in stories(home).into_iter().filter(|(_, story)| !story.is_running()) {
+        let ended = story.ended.as_ref().map_or(story.began, |ended| ended.at);
+        if now.duration_since(ended) < age {
+            continue;
+        }
+        if !dry_run {
+            let directory = id.directory(home);
+            std::fs::remove_dir_all(&directory).map_err(|error| {
+                Failure::system(&format!("{} cannot be removed", directory.display()), &error)
+            })?;
+        }
+        let _ = writeln!(out, "{id}");
+    }
+    Ok(out)
+}
+
+/// What can be read; what cannot is said.
+fn stories(home: &Path) -> Vec<(SessionId, Story)> {
+    let read = |id: SessionId| match read(home, &id) {
+        Ok(story) => Some((id, story)),
+        Err(error) => {
+            note("warning", error);
+            None
+        }
+    };
+    all(home).into_iter().filter_map(read).collect()
+}
+
+fn object(id: &SessionId, story: &Story, diff: Option<&str>) -> Value {
+    json!({
+        "id": id.as_str(),
+        "state": story.state(),
+        "reason": story.ended.as_ref().map(|ended| &ended.reason),
+        "agent": story.agent,
+        "directory": story.directory(),
+        "worktree": story.worktree,
+        "began": story.began,
+        "ended": story.ended.as_ref().map(|ended| ended.at),
+        "changed": story.ended.as_ref().and_then(|ended| ended.changed),
+        "turns": story.turns,
+        "usage": story.meter.totals(),
+        "diff": diff,
+    })
+}
+
+fn text(id: &SessionId, story: &Story, diff: &str) -> String {
+    let mut out = String::new();
+    let mut fact = |name: &str, value: &str| {
+        let _ = writeln!(out, "{name}: {value}");
+    };
+    fact("run", id.as_str());
+    fact("state", story.state());
+    if let Some(ended) = &story.ended {
+        fact("reason", &ended.reason);
+    }
+    fact("directory", &story.directory().display().to_string());
+    if let Some(tree) = &story.worktree {
+        fact("branch", &tree.branch);
+    }
+    fact("began", &story.began.to_string());
+    if let Some(ended) = &story.ended {
+        fact("ended", &ended.at.to_string());
+    }
+    let used = story.meter.totals();
+    fact("tokens", &tokens(&used).to_string());
+    if let Some(cost) = used.cost_usd {
+        fact("cost", &format!("${cost:.4}"));
+    }
+    for turn in &story.turns {
+        let how = match turn.answer.as_ref().map(|answer| (&answer.end, &answer.claim)) {
+            None => "goes on, or was broken off".to_owned(),
+            Some((TurnEnd::Answered, Some(claim))) => {
+                let status = serde_json::to_value(claim.status).unwrap_or_default();
+                let summary = claim.summary.as_deref().unwrap_or_default();
+                format!("says {}: {summary}", status.as_str().unwrap_or_default())
+            }
+            Some((TurnEnd::Answered, None)) => "says nothing of its state".to_owned(),
+            Some((TurnEnd::Cut, _)) => "cut".to_owned(),
+            Some((TurnEnd::Failed { message, .. }, _)) => format!("failed: {message}"),
+            Some((TurnEnd::Denied { message } | TurnEnd::Stalled { message }, _)) => message.clone(),
+        };
+        let launch = turn.launches.last().map(String::as_str).unwrap_or_default();
+        let _ = writeln!(out, "\nturn {}: {}, {} ({launch})", turn.turn, turn.agent, phase_name(turn.phase));
+        let _ = writeln!(out, "  {}", how.trim_end().replace('\n', "\n  "));
+        for denied in &turn.denied {
+            let _ = writeln!(out, "  denied: {denied}");
+        }
+        if let Some(verdict) = &turn.verdict {
+            let _ = writeln!(out, "  {}", checked_name(verdict.outcome));
+            for check in &verdict.checks {
+                let word = if check.passed { "passed" } else { "failed" };
+                let _ = writeln!(out, "    {word}: {}", check.what);
+                for line in check.found.trim_end().lines() {
+                    let _ = writeln!(out, "      {line}");
+                }
+            }
+        }
+    }
+    if !diff.is_empty() {
+        let _ = write!(out, "\n{diff}");
+    }
+    out
+}

@@ -1,0 +1,83 @@
+//! Messages of the user to a run that goes on: files in the run's directory, told to the agent with its next turn.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use amplihack_utils::fs::{Durability, create_private_dir, read_regular, write_atomic};
+use amplihack_utils::launcher_context::new_session_id;
+
+use crate::error::AutoError;
+use crate::journal::{find, read};
+
+/// The longest message, in bytes.
+pub const MAX_MESSAGE: usize = 100 * 1024;
+/// So many messages may wait.
+pub const MAX_WAITING: usize = 20;
+
+fn directory(run: &Path) -> PathBuf {
+    run.join("append")
+}
+
+/// Puts `text` into the next turn of the run `wanted` below `home`. Returns the run's id.
+pub fn append(home: &Path, wanted: &str, text: &str) -> Result<String, AutoError> {
+    if text.trim().is_empty() {
+        return Err(AutoError::Message("it is empty"));
+    }
+    if text.len() > MAX_MESSAGE {
+        return Err(AutoError::Message("it is longer than 100 KiB; put it into a file and name that"));
+    }
+    let id = find(home, wanted)?;
+    if let Some(ended) = read(home, &id)?.ended {
+        return Err(AutoError::Over { id: id.to_string(), end: ended.end.name() });
+    }
+    let run = id.directory(home);
+    if !is_own(&run) {
+        return Err(AutoError::Message("the run is another user's"));
+    }
+    let directory = directory(&run);
+    create_private_dir(&directory).map_err(AutoError::file(&directory))?;
+    if waiting(&directory).len() >= MAX_WAITING {
+        return Err(AutoError::Message("20 messages wait already; wait for the run's next turn"));
+    }
+    let name = new_session_id().map_err(AutoError::file(&directory))?;
+    let path = directory.join(format!("{name}.md"));
+    write_atomic(&path, text.as_bytes(), 0o600, Durability::Process).map_err(AutoError::file(&path))?;
+    Ok(id.to_string())
+}
+
+/// The messages that wait in the directory of a run and are none of `told`, oldest first: file and text. Files of other users are left alone.
+pub fn take(run: &Path, told: &[String]) -> Vec<(String, String)> {
+    let directory = directory(run);
+    waiting(&directory)
+        .into_iter()
+        .filter(|name| !told.contains(name))
+        .take(MAX_WAITING)
+        .filter_map(|name| {
+            let path = directory.join(&name);
+            let bytes = read_regular(&path, MAX_MESSAGE as u64).ok().filter(|_| is_own(&path))?;
+            Some((name, String::from_utf8_lossy(&bytes).into_owned()))
+        })
+        .collect()
+}
+
+/// Removes messages that were told.
+pub fn forget(run: &Path, told: &[String]) {
+    for name in told {
+        // One that stays is known to be told.
+        let _ = std::fs::remove_file(directory(run).join(name));
+    }
+}
+
+fn waiting(directory: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let name = |entry: std::fs::DirEntry| entry.file_name().into_string().ok();
+    let is_message = |name: &String| name.ends_with(".md") && !name.starts_with('.');
+    let mut names: Vec<String> = entries.flatten().filter_map(name).filter(is_message).collect();
+    names.sort();
+    names
+}
+
+fn is_own(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    std::fs::symlink_metadata(path).is_ok_and(|found| found.uid() == own)
+}

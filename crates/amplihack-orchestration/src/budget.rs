@@ -1,0 +1,258 @@
+//! What a run has used, across turns and agents, and what it may use.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use amplihack_agent::AgentBinary;
+use amplihack_agent::event::{Totals, totals_are_the_sessions};
+use amplihack_utils::config::Config;
+use serde::{Deserialize, Serialize};
+
+/// What a run may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Tokens: input, cache write, cache read and output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd: Option<f64>,
+}
+
+/// What a million tokens cost, in US dollars.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Prices {
+    /// Input that is not cached.
+    pub input: f64,
+    /// Output.
+    pub output: f64,
+    /// Input that is written to the cache.
+    pub cache_write: f64,
+    /// Input that is read from the cache.
+    pub cache_read: f64,
+}
+
+/// A text is no [`Prices`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no prices: {0:?}; write dollars per million tokens, as input=3 output=15 cache_write=3.75 cache_read=0.3"
+)]
+pub struct BadPrices(pub String);
+
+impl FromStr for Prices {
+    type Err = BadPrices;
+
+    fn from_str(text: &str) -> Result<Self, BadPrices> {
+        let bad = || BadPrices(text.to_owned());
+        let (mut input, mut output, mut cache_write, mut cache_read) = (None, None, None, None);
+        for word in text.split_whitespace() {
+            let (name, value) = word.split_once('=').ok_or_else(bad)?;
+            let value: f64 = value.parse().map_err(|_| bad())?;
+            let slot = match name {
+                "input" => &mut input,
+                "output" => &mut output,
+                "cache_write" => &mut cache_write,
+                "cache_read" => &mut cache_read,
+                _ => return Err(bad()),
+            };
+            if !value.is_finite() || value < 0.0 || slot.replace(value).is_some() {
+                return Err(bad());
+            }
+        }
+        let input = input.ok_or_else(bad)?;
+        Ok(Self {
+            input,
+            output: output.ok_or_else(bad)?,
+            // Who says nothing of the cache pays for it like for any input.
+            cache_write: cache_write.unwrap_or(input),
+            cache_read: cache_read.unwrap_or(input),
+        })
+    }
+}
+
+impl Prices {
+    /// What the configuration says of `agent`.
+    pub fn configured(config: &Config, agent: AgentBinary) -> Result<Option<Self>, BadPrices> {
+        config.prices(agent).map(str::parse).transpose()
+    }
+
+    /// What `used` costs.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "no run uses so many tokens that a float could not count them"
+    )]
+    pub fn cost(&self, used: &Totals) -> f64 {
+        let of = |count: u64, price: f64| count as f64 * price / 1e6;
+        of(used.input_tokens, self.input)
+            + of(used.output_tokens, self.output)
+            + of(used.cache_write_tokens, self.cache_write)
+            + of(used.cache_read_tokens, self.cache_read)
+    }
+}
+
+/// All tokens that count against a budget.
+pub const fn tokens(used: &Totals) -> u64 {
+    used.input_tokens
+        .saturating_add(used.output_tokens)
+        .saturating_add(used.cache_read_tokens)
+        .saturating_add(used.cache_write_tokens)
+}
+
+/// What one launch of an agent used, as it says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Used {
+    /// The agent.
+    pub agent: AgentBinary,
+    /// The agent's session: some agents state what all of it used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// What is stated.
+    pub totals: Totals,
+}
+
+/// Adds up what a run uses: a session of an agent that states its sum counts once, however many turns it has.
+#[derive(Debug, Clone, Default)]
+pub struct Meter {
+    /// By agent and session, for those whose totals are those of the session.
+    sessions: BTreeMap<(AgentBinary, String), Totals>,
+    launches: BTreeMap<AgentBinary, Totals>,
+    prices: BTreeMap<AgentBinary, Prices>,
+}
+
+impl Meter {
+    /// A meter of nothing, with prices for agents that do not say what they cost.
+    pub const fn new(prices: BTreeMap<AgentBinary, Prices>) -> Self {
+        Self { sessions: BTreeMap::new(), launches: BTreeMap::new(), prices }
+    }
+
+    /// Takes in what a launch used.
+    pub fn add(&mut self, used: &Used) {
+        match &used.session {
+            Some(session) if totals_are_the_sessions(used.agent) => {
+                let sum = self.sessions.entry((used.agent, session.clone())).or_default();
+                // A turn that failed states nothing, or less.
+                if tokens(&used.totals) >= tokens(sum) {
+                    *sum = Totals { premium_requests: sum.premium_requests, ..used.totals };
+                }
+                add_requests(sum, &used.totals);
+            }
+            _ => self.launches.entry(used.agent).or_default().add(&used.totals),
+        }
+    }
+
+    /// What `agent`'s session `session` has used so far, if its totals are those of the session.
+    pub fn of_session(&self, agent: AgentBinary, session: Option<&str>) -> Totals {
+        let of = |session: &str| self.sessions.get(&(agent, session.to_owned())).copied();
+        session.and_then(of).unwrap_or_default()
+    }
+
+    /// The sum, and what it costs where that is said or can be told.
+    pub fn totals(&self) -> Totals {
+        let mut sum = Totals::default();
+        for (agent, used) in
+            self.sessions.iter().map(|((agent, _), used)| (agent, used)).chain(&self.launches)
+        {
+            sum.add(&self.priced(*agent, used));
+        }
+        sum
+    }
+
+    /// The same, as if `live` were over.
+    pub fn with(&self, live: &Used) -> Totals {
+        let mut meter = self.clone();
+        meter.add(live);
+        meter.totals()
+    }
+
+    /// What the agent says that it cost, else what it costs by its price.
+    fn priced(&self, agent: AgentBinary, used: &Totals) -> Totals {
+        let by_price = || self.prices.get(&agent).map(|prices| prices.cost(used));
+        Totals { cost_usd: used.cost_usd.or_else(by_price), ..*used }
+    }
+}
+
+/// Premium requests are stated by launch even where tokens are stated by session.
+fn add_requests(sum: &mut Totals, used: &Totals) {
+    if let Some(more) = used.premium_requests {
+        sum.premium_requests = Some(sum.premium_requests.unwrap_or_default() + more);
+    }
+}
+
+impl Budget {
+    /// Which bound `used` has reached, in words.
+    pub fn reached(&self, used: &Totals) -> Option<String> {
+        if let Some(most) = self.tokens
+            && tokens(used) >= most
+        {
+            return Some(format!("{} of {most} tokens are used", tokens(used)));
+        }
+        let (most, cost) = (self.usd?, used.cost_usd?);
+        (cost >= most).then(|| format!("${cost:.4} of ${most:.4} are used"))
+    }
+
+    /// Whether anything is bounded.
+    pub const fn is_set(&self) -> bool {
+        self.tokens.is_some() || self.usd.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn totals(input: u64, output: u64) -> Totals {
+        Totals { input_tokens: input, output_tokens: output, ..Totals::default() }
+    }
+
+    fn used(agent: AgentBinary, session: &str, totals: Totals) -> Used {
+        Used { agent, session: Some(session.to_owned()), totals }
+    }
+
+    #[test]
+    fn sessions_that_state_their_sum_count_once_and_launches_add_up() {
+        let mut meter = Meter::default();
+        for (agent, session, amounts) in [
+            (AgentBinary::Codex, "a", totals(10, 5)),
+            (AgentBinary::Codex, "a", totals(30, 9)),
+            // It failed, and stated nothing.
+            (AgentBinary::Codex, "a", totals(0, 0)),
+            (AgentBinary::Codex, "b", totals(1, 1)),
+            (AgentBinary::Claude, "c", totals(100, 10)),
+            (AgentBinary::Claude, "c", totals(100, 10)),
+        ] {
+            meter.add(&used(agent, session, amounts));
+        }
+        assert_eq!(meter.totals(), totals(231, 30));
+        assert_eq!(tokens(&meter.with(&used(AgentBinary::Codex, "b", totals(4, 2)))), 265);
+    }
+
+    #[test]
+    fn money_is_what_the_agent_says_else_what_the_price_says() {
+        let prices: Prices = "input=2 output=10 cache_read=0.5".parse().unwrap();
+        assert_eq!(prices.cache_write.to_bits(), 2.0_f64.to_bits());
+        let mut meter = Meter::new([(AgentBinary::Codex, prices), (AgentBinary::Claude, prices)].into());
+        meter.add(&used(
+            AgentBinary::Codex,
+            "a",
+            Totals { cache_read_tokens: 2_000_000, ..totals(500_000, 100_000) },
+        ));
+        meter.add(&used(AgentBinary::Claude, "b", Totals { cost_usd: Some(0.25), ..totals(1_000_000, 0) }));
+        let cost = meter.totals().cost_usd.unwrap();
+        assert!((cost - 3.25).abs() < 1e-9, "{cost}");
+        for bad in
+            ["", "input=1", "input=1 output=x", "input=1 output=-1", "input=1 output=1 input=1", "cheap"]
+        {
+            assert!(bad.parse::<Prices>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_budget_is_reached_when_it_is_used_up() {
+        let budget = Budget { tokens: Some(10), usd: Some(1.0) };
+        assert_eq!(budget.reached(&totals(5, 4)), None);
+        assert!(budget.reached(&totals(5, 5)).unwrap().contains("10 of 10 tokens"));
+        let dear = Totals { cost_usd: Some(1.5), ..totals(1, 1) };
+        assert!(budget.reached(&dear).unwrap().contains('$'));
+        assert_eq!(Budget::default().reached(&dear), None);
+    }
+}

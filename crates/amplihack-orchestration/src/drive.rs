@@ -1,0 +1,464 @@
+//! Carrying a run out: the thin shell that does what the machine says, and writes down what came of it before anybody sees it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use amplihack_agent::event::{Envelope, Totals};
+use amplihack_agent::{AgentBinary, Capability};
+use amplihack_hooks::registration::Program;
+use amplihack_launcher::{Hosting, Streams, Wanted, plan, start_events};
+use amplihack_session::journal::{Recorded, events_path};
+use amplihack_session::{Interrupts, Output, end_left};
+use amplihack_utils::config::Config;
+use amplihack_utils::env::Env;
+use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
+use amplihack_utils::launcher_context::{SessionId, new_session_id};
+use amplihack_utils::lock::FileLock;
+use amplihack_utils::log::read_from;
+use amplihack_utils::sys::{Signal, start_time};
+use jiff::Timestamp;
+use tokio::sync::watch::Receiver;
+use tokio::time::Instant;
+
+mod ask;
+mod finish;
+
+use ask::{Prompted, has, is_wide, request};
+
+use crate::append;
+use crate::budget::{Budget, Used};
+use crate::claim::SCHEMA;
+use crate::error::AutoError;
+use crate::journal::{Entry, Journal};
+use crate::live::Live;
+use crate::process::Processes;
+use crate::progress::Progress;
+use crate::prompts::{Parts, prompt};
+use crate::race::Lane;
+use crate::spec::Spec;
+use crate::tree::Pictures;
+use crate::turn::{Bounds, Heard, Over, given_up, watch, why};
+use crate::turns::{Ask, AutoEnd, Stop, TurnEnd, TurnOutput};
+use crate::verify::{Claimed, Cut, verify};
+use crate::worktree::Tree;
+
+/// What is kept of an agent's standard error.
+const STDERR: usize = 64 * 1024;
+
+/// Where a run goes on, and who hears of it.
+pub struct Place<'a> {
+    /// The environment of everything that is started.
+    pub env: &'a Env,
+    /// The configuration, as it was when the run began: what agents write into it meanwhile does not count.
+    pub config: &'a Config,
+    /// What answers the guard's hooks.
+    pub guard: Option<Program>,
+    /// Hears what happens.
+    pub told: &'a dyn Fn(&SessionId, &Progress),
+    /// Whether the run may go on; the worktree of one that has lost a race is kept, whatever is in it.
+    pub lane: Receiver<Lane>,
+}
+
+/// A run that is over.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// The run.
+    pub id: SessionId,
+    /// How it ended.
+    pub end: AutoEnd,
+    /// Why, for a person.
+    pub reason: String,
+    /// The agent that was at work last.
+    pub agent: AgentBinary,
+    /// Turns that were made.
+    pub turns: u32,
+    /// What it used.
+    pub used: Totals,
+    /// What was denied.
+    pub denied: Vec<String>,
+    /// Whether files are other than at the beginning.
+    pub changed: Option<bool>,
+    /// Its worktree, if that is kept.
+    pub worktree: Option<Tree>,
+    /// The signal that ended it.
+    pub signal: Option<Signal>,
+}
+
+/// Begins a run of `spec`, and drives it to its end.
+///
+/// What cannot work is refused before anything is made or started: a missing agent, a prompt that no channel of the agent holds, a
+/// delivery that it does not take.
+pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
+    if *place.lane.borrow() != Lane::Open {
+        return Err(AutoError::GivenUp);
+    }
+    let home = place.env.amplihack_home().ok_or(AutoError::NoHome)?;
+    for agent in [Some(spec.agent), spec.fallback].into_iter().flatten() {
+        let first = prompt(&Parts::first(&spec.task, is_wide(agent)));
+        let first = Prompted { agent, prompt: first, resume: None, dollars: None, schema: None };
+        drop(plan(request(&place, &spec, &spec.cwd, first), place.env, place.config)?);
+    }
+    let id = new_session_id().map_err(AutoError::file(&home))?;
+    let directory = id.directory(&home);
+    create_private_dir(&directory).map_err(AutoError::file(&directory))?;
+    let lock = hold(&directory, &id)?;
+    let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str());
+    let worktree =
+        if spec.worktree { Some(Tree::plan(&processes, &home, &spec.cwd, id.as_str()).await?) } else { None };
+    let journal = Journal::begin(&home, &id, spec, worktree)?;
+    Drive::new(place, home, id, journal, processes, lock)?.run(false).await
+}
+
+/// Goes on with the run `id`, whose driver died, at the turn that was in flight.
+pub async fn resume(place: Place<'_>, id: SessionId) -> Result<Summary, AutoError> {
+    let home = place.env.amplihack_home().ok_or(AutoError::NoHome)?;
+    let directory = id.directory(&home);
+    // Looked for first: a lock file must not make a run of nothing.
+    drop(crate::journal::read(&home, &id)?);
+    let lock = hold(&directory, &id)?;
+    let journal = Journal::open(&home, &id)?;
+    if let Some(ended) = &journal.story.ended
+        && (ended.notified || journal.story.spec.notify.is_none())
+    {
+        return Err(AutoError::Over { id: id.to_string(), end: ended.end.name() });
+    }
+    let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str());
+    let tags: Vec<String> = journal.story.launches().map(str::to_owned).collect();
+    let left = end_left(&processes.recorded(), &tags).map_err(AutoError::file("/proc"))?;
+    if left > 0 {
+        tracing::debug!(left, "ended what the run's dead driver had left");
+    }
+    Drive::new(place, home, id, journal, processes, lock)?.run(true).await
+}
+
+/// Holds the run, so that one process drives it.
+fn hold(directory: &Path, id: &SessionId) -> Result<FileLock, AutoError> {
+    FileLock::acquire(&directory.join("lock"), Duration::ZERO)
+        .map_err(|source| AutoError::Driven { id: id.to_string(), source })
+}
+
+/// A run that is being driven.
+struct Drive<'a> {
+    place: Place<'a>,
+    home: PathBuf,
+    id: SessionId,
+    journal: Journal,
+    processes: Processes,
+    signals: Interrupts,
+    signal: Option<Signal>,
+    deadline: Option<Instant>,
+    pictures: Option<Pictures>,
+    /// The turn in flight was begun before and broken off.
+    interrupted: bool,
+    _lock: FileLock,
+}
+
+impl<'a> Drive<'a> {
+    fn new(
+        place: Place<'a>,
+        home: PathBuf,
+        id: SessionId,
+        journal: Journal,
+        processes: Processes,
+        lock: FileLock,
+    ) -> Result<Self, AutoError> {
+        let signals = Interrupts::listen().map_err(AutoError::file("signals"))?;
+        let deadline = journal.story.spec.deadline.map(|deadline| {
+            let gone = Duration::try_from(Timestamp::now().duration_since(journal.story.began));
+            Instant::now() + deadline.saturating_sub(gone.unwrap_or_default())
+        });
+        Ok(Self {
+            place,
+            home,
+            id,
+            journal,
+            processes,
+            signals,
+            signal: None,
+            deadline,
+            pictures: None,
+            interrupted: false,
+            _lock: lock,
+        })
+    }
+
+    fn tell(&self, progress: &Progress) {
+        (self.place.told)(&self.id, progress);
+    }
+
+    fn notice(&self, message: impl Into<String>) {
+        self.tell(&Progress::Notice { message: message.into() });
+    }
+
+    async fn run(mut self, resumed: bool) -> Result<Summary, AutoError> {
+        let pid = std::process::id();
+        self.journal.write(Entry::Driven { pid, start_time: start_time(pid).unwrap_or_default() })?;
+        let schema = self.journal.directory.join("schema.json");
+        write_atomic(&schema, SCHEMA.as_bytes(), 0o600, Durability::Process)
+            .map_err(AutoError::file(&schema))?;
+        if let Some(tree) = self.journal.story.worktree.clone().filter(|_| self.journal.story.ended.is_none())
+        {
+            tree.make(&self.processes).await?;
+        }
+        let story = &self.journal.story;
+        self.tell(&Progress::Began {
+            resumed,
+            directory: story.directory().display().to_string(),
+            branch: story.worktree.as_ref().map(|tree| tree.branch.clone()),
+        });
+        self.pictures = Pictures::of(&self.processes, story.directory(), &self.journal.directory).await?;
+        if let (Some(pictures), None) = (&self.pictures, &story.base) {
+            let tree = pictures.take(&self.processes).await?;
+            self.journal.write(Entry::Based { tree })?;
+        }
+        if resumed {
+            self.recover()?;
+        }
+        loop {
+            match self.journal.story.next.clone() {
+                TurnOutput::Ask(ask) => match self.stopped().await {
+                    Some((why, reason)) => self.journal.write(Entry::Stopped { why, reason })?,
+                    None => self.turn(ask).await?,
+                },
+                TurnOutput::Verify => self.verify().await?,
+                TurnOutput::End { end, reason } => return self.finish(end, reason).await,
+            }
+        }
+    }
+
+    /// Whether something forbids a further turn.
+    async fn stopped(&mut self) -> Option<(Stop, String)> {
+        if let Some(signal) = self.heard_signal().await {
+            return Some((Stop::Interrupted, format!("ended by signal {}", signal.as_raw())));
+        }
+        if let Some(why) = why(*self.place.lane.borrow()) {
+            return Some((Stop::Interrupted, why.to_owned()));
+        }
+        if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Some((Stop::Deadline, "the deadline has passed".to_owned()));
+        }
+        let story = &self.journal.story;
+        story.spec.budget.reached(&story.meter.totals()).map(|reason| (Stop::Budget, reason))
+    }
+
+    /// A signal to this process that has not been taken yet.
+    async fn heard_signal(&mut self) -> Option<Signal> {
+        tokio::select! {
+            biased;
+            signal = self.signals.next() => self.signal = self.signal.or(Some(signal)),
+            () = std::future::ready(()) => {}
+        }
+        self.signal
+    }
+
+    /// What is known of the turn that was in flight when the driver died.
+    fn recover(&mut self) -> Result<(), AutoError> {
+        let story = &self.journal.story;
+        let TurnOutput::Ask(ask) = &story.next else { return Ok(()) };
+        let Some(last) = story.turns.last().filter(|last| last.turn == ask.turn && last.answer.is_none())
+        else {
+            return Ok(());
+        };
+        let (turn, agent) = (last.turn, last.agent);
+        let launch = last.launches.last().and_then(|launch| SessionId::parse(launch).ok());
+        let recorded = launch.map(|launch| Recorded::read(&self.home, &launch)).transpose()?.flatten();
+        let Some(recorded) = recorded else { return Ok(()) };
+        let mut heard = Heard::new(agent, story.session(), story.spec.limits());
+        for line in read_from(&events_path(&recorded.directory), 0)? {
+            if let Ok(envelope) = serde_json::from_slice::<Envelope>(&line?.1) {
+                // What is wrong with a turn that is over no longer matters.
+                let _ = heard.event(&envelope.event);
+            }
+        }
+        let before = story.meter.of_session(agent, story.session());
+        let mut live = Live::new(agent, self.place.env, &live_path(&self.journal.directory), before);
+        let totals = live.look(heard.session(), recorded.record.usage);
+        if recorded.record.end.is_some() {
+            return self.answered(turn, heard.answer(totals, Vec::new(), None));
+        }
+        let session = heard.session().or(live.session()).map(str::to_owned);
+        self.interrupted = session.is_some();
+        let used = Used { agent, session, totals };
+        self.journal.write(Entry::Broken { turn, used })
+    }
+
+    async fn turn(&mut self, ask: Ask) -> Result<(), AutoError> {
+        let story = &self.journal.story;
+        let agent = story.agent;
+        if ask.fall_back {
+            let before = story.spec.agent;
+            self.notice(format!(
+                "{before} reports that its account is used up or not accepted; {agent} goes on"
+            ));
+        }
+        let resume = story.session().map(str::to_owned);
+        let messages = append::take(&self.journal.directory, &story.told);
+        let (files, texts): (Vec<String>, Vec<String>) = messages.into_iter().unzip();
+        let text = prompt(&Parts {
+            phase: ask.phase,
+            task: &story.spec.task,
+            fresh: resume.is_none(),
+            interrupted: std::mem::take(&mut self.interrupted),
+            plan: story.plan.as_deref(),
+            last: story.last.as_deref(),
+            findings: story.findings.as_deref(),
+            appended: &texts,
+            wide: is_wide(agent),
+            schema: has(agent, Capability::AnswerSchema),
+        });
+        let cwd = story.directory().to_owned();
+        let schema = self.journal.directory.join("schema.json");
+        let used = story.meter.totals().cost_usd.unwrap_or_default();
+        let dollars = story.spec.budget.usd.map(|most| most - used);
+        let prompted = Prompted {
+            agent,
+            prompt: text.clone(),
+            resume: resume.as_deref(),
+            dollars,
+            schema: Some(&schema),
+        };
+        let wanted = request(&self.place, &story.spec, &cwd, prompted);
+        let heard = Heard::new(agent, resume.as_deref(), story.spec.limits());
+        let of = story.spec.max_turns;
+        let before = story.meter.of_session(agent, story.session());
+        let live = Live::new(agent, self.place.env, &live_path(&self.journal.directory), before);
+        let mut plan = match plan(wanted, &live.prepare(self.place.env), self.place.config) {
+            Ok(plan) => plan,
+            Err(error) => {
+                return self.journal.write(Entry::Stopped { why: Stop::Failed, reason: error.to_string() });
+            }
+        };
+        plan.record = Some(self.processes.record()?);
+        let launch = plan.session.to_string();
+        self.journal.write(Entry::Asked {
+            turn: ask.turn,
+            phase: ask.phase,
+            agent,
+            resume,
+            launch: launch.clone(),
+            appended: files.clone(),
+            prompt: text,
+        })?;
+        append::forget(&self.journal.directory, &files);
+        self.tell(&Progress::Turn { turn: ask.turn, of, phase: ask.phase, agent, launch });
+        let mut notices: Vec<String> = plan.notices.iter().map(ToString::to_string).collect();
+        let streams = Streams { stderr: Output::Tail(STDERR), ..Streams::default() };
+        let (launched, more) = match start_events(plan, Hosting::Binary, streams, Wanted::default()).await {
+            Ok(started) => started,
+            Err(error) => {
+                return self.journal.write(Entry::Stopped { why: Stop::Failed, reason: error.to_string() });
+            }
+        };
+        notices.extend(more.iter().map(ToString::to_string));
+        // They are the same with each turn.
+        for notice in notices.into_iter().filter(|_| ask.turn == 1 || ask.fall_back) {
+            self.notice(notice);
+        }
+        let (over, notices) = self.watch(launched, heard, live).await?;
+        for notice in notices {
+            self.notice(notice);
+        }
+        self.answered(ask.turn, over)
+    }
+
+    async fn watch(
+        &mut self,
+        launched: amplihack_launcher::LaunchedEvents,
+        heard: Heard,
+        live: Live,
+    ) -> Result<(Over, Vec<String>), AutoError> {
+        let Self { place, journal, id, deadline, .. } = self;
+        let (meter, budget): (_, Budget) = (&journal.story.meter, journal.story.spec.budget);
+        let over_budget = |used: &Used| budget.is_set().then(|| budget.reached(&meter.with(used))).flatten();
+        let before = std::cell::Cell::new(meter.totals());
+        let told = |envelope: &Envelope, used: &Used| {
+            if let Some(progress) = Progress::of(&envelope.event) {
+                (place.told)(id, &progress);
+            }
+            let sum = meter.with(used);
+            if sum != before.get() {
+                before.set(sum);
+                (place.told)(id, &Progress::Used { used: sum });
+            }
+        };
+        let bounds = Bounds { deadline: *deadline, over_budget: &over_budget, lane: &mut place.lane.clone() };
+        watch(launched, heard, live, bounds, &told).await
+    }
+
+    /// Writes down how a turn went, and whether it was the last.
+    fn answered(&mut self, turn: u32, over: Over) -> Result<(), AutoError> {
+        let Over { answer, used, text, denied, stop } = over;
+        let how = how(&answer.end, answer.claim.as_ref().map(|claim| claim.status));
+        if let Some((why, reason)) = stop {
+            self.journal.write(Entry::Broken { turn, used })?;
+            self.tell(&Progress::Answered { turn, how: "ended".to_owned() });
+            return self.journal.write(Entry::Stopped { why, reason });
+        }
+        self.journal.write(Entry::Answered { turn, answer, used, text, denied })?;
+        self.tell(&Progress::Answered { turn, how });
+        let used = self.journal.story.meter.totals();
+        self.tell(&Progress::Used { used });
+        Ok(())
+    }
+
+    async fn verify(&mut self) -> Result<(), AutoError> {
+        let story = &self.journal.story;
+        let turn = story.turns.last().map_or(0, |last| last.turn);
+        let directory = story.directory().to_owned();
+        let claimed = Claimed {
+            directory: &directory,
+            verify: &story.spec.verify,
+            test_command: story.spec.test_command.as_deref(),
+            changes: story.changes == Some(true),
+            files: self.pictures.as_ref().zip(story.base.as_deref()),
+            timeout: self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
+        };
+        let mut lane = self.place.lane.clone();
+        let verdict = tokio::select! {
+            verdict = verify(&self.processes, &claimed) => verdict?,
+            why = given_up(&mut lane) => Err(Cut::GivenUp(why)),
+        };
+        match verdict {
+            Ok(verdict) => {
+                self.journal.write(Entry::Checked { turn, verdict: verdict.clone() })?;
+                self.tell(&Progress::Checked { turn, verdict });
+                Ok(())
+            }
+            Err(Cut::Interrupted(signal)) => {
+                let reason = format!("ended by signal {}", signal.as_raw());
+                self.journal.write(Entry::Stopped { why: Stop::Interrupted, reason })
+            }
+            Err(Cut::GivenUp(why)) => {
+                self.journal.write(Entry::Stopped { why: Stop::Interrupted, reason: why.to_owned() })
+            }
+            Err(Cut::Late) => {
+                let reason = "the deadline passed while the work was being checked".to_owned();
+                self.journal.write(Entry::Stopped { why: Stop::Deadline, reason })
+            }
+        }
+    }
+}
+
+/// Where an agent that is told to writes down what it uses.
+fn live_path(directory: &Path) -> PathBuf {
+    directory.join("spans.jsonl")
+}
+
+/// Where the diff of the run in `directory` is.
+pub fn diff_path(directory: &Path) -> PathBuf {
+    directory.join("diff.patch")
+}
+
+fn how(end: &TurnEnd, claim: Option<crate::claim::Status>) -> String {
+    use crate::claim::Status;
+    match (end, claim) {
+        (TurnEnd::Answered, Some(Status::Done)) => "says done".to_owned(),
+        (TurnEnd::Answered, Some(Status::Working)) => "says working".to_owned(),
+        (TurnEnd::Answered, Some(Status::Blocked)) => "says blocked".to_owned(),
+        (TurnEnd::Answered, None) => "says nothing of its state".to_owned(),
+        (TurnEnd::Cut, _) => "cut".to_owned(),
+        (TurnEnd::Denied { .. }, _) => "denied".to_owned(),
+        (TurnEnd::Stalled { .. }, _) => "stalled".to_owned(),
+        (TurnEnd::Failed { message, .. }, _) => format!("failed: {message}"),
+    }
+}

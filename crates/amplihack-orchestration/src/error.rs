@@ -1,0 +1,153 @@
+//! Why an unattended run cannot begin, go on, or be found.
+
+use std::io;
+use std::path::PathBuf;
+
+use amplihack_launcher::LaunchError;
+use amplihack_session::RunError;
+use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::lock::LockError;
+use amplihack_utils::log::LogError;
+
+use crate::budget::BadPrices;
+
+/// An unattended run that could not be made. Nothing of it is left running.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AutoError {
+    /// A turn cannot be launched.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A process cannot be started or watched.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The journal cannot be written or read.
+    #[error(transparent)]
+    Journal(#[from] LogError),
+    /// Another process drives this run.
+    #[error("the run {id} is being driven by another process")]
+    Driven {
+        /// The run.
+        id: String,
+        /// What the lock says.
+        source: LockError,
+    },
+    /// There is no such run.
+    #[error("no unattended run of the id {id:?} is kept")]
+    NotFound {
+        /// What was looked for.
+        id: String,
+    },
+    /// The run has ended.
+    #[error("the run {id} has ended: {end}")]
+    Over {
+        /// The run.
+        id: String,
+        /// How.
+        end: &'static str,
+    },
+    /// Nothing says where runs are kept.
+    #[error("neither AMPLIHACK_HOME nor HOME is an absolute path, so no run can be kept")]
+    NoHome,
+    /// Nobody says what a run costs.
+    #[error(
+        "--budget-usd cannot be kept: {agent} does not say what it costs, and prices.{agent} is not configured"
+    )]
+    NoPrice {
+        /// The agent.
+        agent: amplihack_agent::AgentBinary,
+    },
+    /// The configured prices cannot be read.
+    #[error("prices.{agent} in the configuration: {source}")]
+    Prices {
+        /// The agent.
+        agent: amplihack_agent::AgentBinary,
+        /// What is wrong.
+        source: BadPrices,
+    },
+    /// A file or directory cannot be used.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Git cannot do what the run needs.
+    #[error("git {what}: {said}")]
+    Git {
+        /// What was tried.
+        what: &'static str,
+        /// What git said.
+        said: String,
+    },
+    /// A message cannot be taken.
+    #[error("the message is not taken: {0}")]
+    Message(&'static str),
+    /// It was given up before it began.
+    #[error("not begun: all runs were ended")]
+    GivenUp,
+    /// The journal does not tell a run.
+    #[error("the journal {} does not tell how the run began", path.display())]
+    Damaged {
+        /// The journal.
+        path: PathBuf,
+    },
+}
+
+impl AutoError {
+    /// For `map_err`: the file or directory that cannot be used.
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { path, source }
+    }
+}
+
+impl Explain for AutoError {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Launch(error) => error.kind(),
+            Self::Run(error) => error.kind(),
+            Self::Journal(error) => error.kind(),
+            Self::Driven { .. } => "run_driven",
+            Self::NotFound { .. } => "not_found",
+            Self::Over { .. } => "run_over",
+            Self::NoHome => "no_home",
+            Self::NoPrice { .. } => "no_price",
+            Self::Prices { .. } => "bad_prices",
+            Self::File { .. } => "file",
+            Self::Git { .. } => "git",
+            Self::Message(_) => "message",
+            Self::GivenUp => "given_up",
+            Self::Damaged { .. } => "journal_damaged",
+        }
+    }
+
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::Launch(error) => error.exit(),
+            Self::Run(error) => error.exit(),
+            Self::NotFound { .. } => ExitKind::NotFound,
+            Self::NoPrice { .. } => ExitKind::Usage,
+            _ => ExitKind::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Launch(error) => error.hint(),
+            Self::Run(error) => error.hint(),
+            Self::Driven { .. } => Some("wait for it, or end that process".to_owned()),
+            Self::NotFound { .. } => Some("`amplihack sessions list` shows the runs".to_owned()),
+            Self::Over { id, .. } => {
+                Some(format!("`amplihack sessions show {id}` shows it; start a new one"))
+            }
+            Self::NoHome => Some("set HOME".to_owned()),
+            Self::NoPrice { agent } => Some(format!(
+                "use --budget-tokens, or set prices.{agent} = \"input=3 output=15\" in config.toml (dollars per million tokens)"
+            )),
+            Self::Git { .. } => Some("leave --worktree out to work in the directory itself".to_owned()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Unattended runs of coding agents that end only when the work is shown to be done.
+//!
+//! A run is a series of turns of one agent. What it does next is decided by [`Turns`](turns::Turns), which knows no process, no file and no clock;
+//! [`drive`] carries it out, and the [`journal`] has everything before anybody sees it, so that a killed run goes on as the same
+//! run. Agents are started through the launcher, everything else by the session crate.
+
+pub mod append;
+pub mod budget;
+pub mod claim;
+pub mod drive;
+mod error;
+pub mod journal;
+pub mod live;
+pub mod parallel;
+mod process;
+pub mod progress;
+pub mod prompts;
+pub mod race;
+mod spec;
+pub mod stall;
+pub mod tree;
+pub mod turn;
+pub mod turns;
+pub mod verify;
+pub mod worktree;
+
+pub use drive::{Place, Summary, begin, resume};
+pub use error::AutoError;
+pub use process::Processes;
+pub use progress::{Progress, View};
+pub use spec::Spec;
+pub use turns::{AutoEnd, TurnInput, TurnOutput, Turns};

@@ -1,0 +1,91 @@
+//! Many runs side by side in one process, at most so many at once.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+/// Something that goes on.
+pub type Job<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Carries out `jobs`, at most `max` at once, in their order, and gives their results in the same order. `done` hears of each end.
+///
+/// Each job is begun only when there is room for it: a future does nothing before it is polled.
+pub async fn at_once<'a, T>(jobs: Vec<Job<'a, T>>, max: usize, done: &dyn Fn(usize, &T)) -> Vec<T> {
+    let mut waiting = jobs.into_iter().enumerate();
+    let mut running: Vec<(usize, Job<'a, T>)> = waiting.by_ref().take(max.max(1)).collect();
+    let mut results: Vec<(usize, T)> = Vec::new();
+    while !running.is_empty() {
+        let (place, result) = poll_fn(|context| {
+            for (place, (_, job)) in running.iter_mut().enumerate() {
+                if let Poll::Ready(result) = job.as_mut().poll(context) {
+                    return Poll::Ready((place, result));
+                }
+            }
+            Poll::Pending
+        })
+        .await;
+        let (number, _) = running.remove(place);
+        done(number, &result);
+        results.push((number, result));
+        running.extend(waiting.next());
+    }
+    results.sort_by_key(|(number, _)| *number);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// The tasks in a file: separated by lines of `---`, or one a line where there is none of them. Blank ones are passed over.
+pub fn tasks(text: &str) -> Vec<String> {
+    let is_rule = |line: &str| line.trim_end() == "---";
+    let parts: Vec<String> = if text.lines().any(is_rule) {
+        let mut parts = vec![String::new()];
+        for line in text.split_inclusive('\n') {
+            if is_rule(line) {
+                parts.push(String::new());
+            } else if let Some(last) = parts.last_mut() {
+                last.push_str(line);
+            }
+        }
+        parts
+    } else {
+        text.lines().map(str::to_owned).collect()
+    };
+    parts.into_iter().filter(|part| !part.trim().is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+
+    #[test]
+    fn no_more_run_at_once_than_may_and_results_keep_their_order() {
+        let (running, most) = (Cell::new(0_u32), Cell::new(0_u32));
+        let ended = RefCell::new(Vec::new());
+        let (running, most) = (&running, &most);
+        let jobs: Vec<Job<'_, usize>> = (0..12_usize)
+            .map(|number| {
+                Box::pin(async move {
+                    running.set(running.get() + 1);
+                    most.set(most.get().max(running.get()));
+                    for _ in 0..(12 - number) {
+                        tokio::task::yield_now().await;
+                    }
+                    running.set(running.get() - 1);
+                    number
+                }) as Job<'_, usize>
+            })
+            .collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let results = runtime.block_on(at_once(jobs, 4, &|number, _| ended.borrow_mut().push(number)));
+        assert_eq!(results, (0..12).collect::<Vec<_>>());
+        assert_eq!((most.get(), ended.borrow().len()), (4, 12));
+    }
+
+    #[test]
+    fn tasks_are_lines_or_parts() {
+        assert_eq!(tasks("one\n\n  \ntwo\n"), ["one", "two"]);
+        assert_eq!(tasks("one\nmore\n---\n\n---\ntwo"), ["one\nmore\n", "two"]);
+        assert_eq!(tasks("\n"), [""; 0]);
+    }
+}

@@ -1,0 +1,139 @@
+//! The processes of a run besides its agent: git, verify commands, the command that tells the end. All are started by the session crate.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use amplihack_session::{Deadlines, Outcome, Output, RunSpec, Why, run_to_end};
+use amplihack_utils::env::Env;
+use amplihack_utils::sys::{Exit, Signal};
+
+use crate::error::AutoError;
+
+/// How long git may take.
+const GIT_TIMEOUT: Duration = Duration::from_mins(5);
+/// The most that is kept of what git says.
+const GIT_OUTPUT: usize = 16 * 1024 * 1024;
+
+/// Starts processes for one run.
+#[derive(Debug, Clone)]
+pub struct Processes {
+    env: Env,
+    grace: Duration,
+    record: PathBuf,
+    id: String,
+}
+
+/// What a command came to.
+#[derive(Debug)]
+pub struct Came {
+    /// How it ended.
+    pub exit: Exit,
+    /// It took too long, and was ended.
+    pub late: bool,
+    /// A signal to this process ended it.
+    pub interrupted: Option<Signal>,
+    /// The end of its output.
+    pub stdout: Vec<u8>,
+    /// The end of its error output.
+    pub stderr: Vec<u8>,
+}
+
+impl Processes {
+    /// Processes of the run `id`, whose directory is `directory`, in the environment `env`.
+    pub fn new(env: Env, grace: Duration, directory: &Path, id: &str) -> Self {
+        Self { env, grace, record: directory.join("processes"), id: id.to_owned() }
+    }
+
+    /// The file in which each process of the run is written down before it starts.
+    pub fn record(&self) -> Result<File, AutoError> {
+        let open = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.record);
+        open.map_err(AutoError::file(&self.record))
+    }
+
+    /// What is written down so far.
+    pub fn recorded(&self) -> Vec<u8> {
+        std::fs::read(&self.record).unwrap_or_default()
+    }
+
+    /// Runs the shell command `text` in `directory`, for at most `timeout`, with `more` in its environment.
+    pub async fn shell(
+        &self,
+        text: &str,
+        directory: &Path,
+        timeout: Duration,
+        more: &[(&str, String)],
+        keep: usize,
+    ) -> Result<Came, AutoError> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", text]).current_dir(directory).env_clear().envs(self.env.iter());
+        command.envs(more.iter().map(|(name, value)| (name, value)));
+        self.run(command, timeout, keep).await
+    }
+
+    /// Runs git in `directory`, and gives its output if it ends with 0.
+    ///
+    /// What the repository's configuration would start by itself is switched off: an agent may have written it.
+    pub async fn git<A: AsRef<OsStr>>(
+        &self,
+        what: &'static str,
+        directory: &Path,
+        more: &[(&str, &Path)],
+        args: impl IntoIterator<Item = A>,
+    ) -> Result<Vec<u8>, AutoError> {
+        let came = self.git_says(directory, more, args).await?;
+        if came.exit.success() && !came.late && came.interrupted.is_none() {
+            return Ok(came.stdout);
+        }
+        let said = String::from_utf8_lossy(&came.stderr).trim().replace('\n', "; ");
+        Err(AutoError::Git { what, said: if said.is_empty() { came.exit.to_string() } else { said } })
+    }
+
+    /// The same for a git whose exit code says something.
+    pub async fn git_says<A: AsRef<OsStr>>(
+        &self,
+        directory: &Path,
+        more: &[(&str, &Path)],
+        args: impl IntoIterator<Item = A>,
+    ) -> Result<Came, AutoError> {
+        let mut command = Command::new("git");
+        command.env_clear().envs(self.env.iter()).current_dir(directory);
+        // A git that was started by a hook of git would look elsewhere.
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"] {
+            command.env_remove(name);
+        }
+        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+        command.envs(more.iter().copied());
+        command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(args);
+        self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await
+    }
+
+    async fn run(&self, command: Command, timeout: Duration, keep: usize) -> Result<Came, AutoError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let Outcome { exit, why, stdout, stderr, .. } = run_to_end(RunSpec {
+            stdout: Output::Tail(keep),
+            stderr: Output::Tail(keep),
+            deadlines: Deadlines { total: Some(timeout), ..Deadlines::default() },
+            grace: self.grace,
+            tag: format!("{}.{}.{number}", self.id, std::process::id()),
+            record: Some(self.record()?),
+            subreaper: true,
+            signals: true,
+            ..RunSpec::new(command)
+        })
+        .await?;
+        let interrupted = if let Why::Interrupted(signal) = why { Some(signal) } else { None };
+        Ok(Came {
+            exit,
+            late: matches!(why, Why::Deadline(_)),
+            interrupted,
+            stdout: stdout.bytes,
+            stderr: stderr.bytes,
+        })
+    }
+}

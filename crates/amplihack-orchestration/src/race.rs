@@ -1,0 +1,98 @@
+//! One task for several agents: the first verified result wins, and the others are given up.
+
+use tokio::sync::watch::{Receiver, Sender};
+
+use crate::drive::Summary;
+use crate::turns::AutoEnd;
+
+/// Whether a run may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// It may.
+    Open,
+    /// Another run was verified first: it ends, and its worktree stays.
+    Lost,
+    /// All runs are ended.
+    Closed,
+}
+
+/// Several runs, of which one may win. Each listens to a lane of its own.
+#[derive(Debug)]
+pub struct Race {
+    lanes: Vec<Sender<Lane>>,
+}
+
+impl Race {
+    /// A race of so many runs.
+    pub fn of(runs: usize) -> Self {
+        Self { lanes: (0..runs).map(|_| Sender::new(Lane::Open)).collect() }
+    }
+
+    /// What run `number` listens to.
+    pub fn lane(&self, number: usize) -> Option<Receiver<Lane>> {
+        self.lanes.get(number).map(Sender::subscribe)
+    }
+
+    /// Run `number` has ended: if it is verified, the others are given up.
+    pub fn ended(&self, number: usize, end: AutoEnd) {
+        if end != AutoEnd::Verified {
+            return;
+        }
+        for (other, lane) in self.lanes.iter().enumerate() {
+            if other != number {
+                lane.send_replace(Lane::Lost);
+            }
+        }
+    }
+
+    /// All runs are given up: those that have not begun do not.
+    pub fn give_up(&self) {
+        for lane in &self.lanes {
+            lane.send_replace(Lane::Closed);
+        }
+    }
+
+    /// The winner among `ends`, which came in the order `arrived`: the first verified one, else the first that claims to be done.
+    pub fn winner(arrived: &[usize], end: impl Fn(usize) -> Option<AutoEnd>) -> Option<usize> {
+        let first = |wanted| arrived.iter().copied().find(|number| end(*number) == Some(wanted));
+        first(AutoEnd::Verified).or_else(|| first(AutoEnd::Claimed))
+    }
+}
+
+/// The exit code of several runs: 0 if each is a success, 130 and its like if they were ended by a signal, else 1.
+pub fn code<'a>(summaries: impl IntoIterator<Item = Option<&'a Summary>>) -> u8 {
+    let mut code = 0;
+    for summary in summaries {
+        match summary {
+            Some(summary) if summary.end.is_success() => {}
+            Some(Summary { signal: Some(signal), .. }) => {
+                return u8::try_from(128 + signal.as_raw()).unwrap_or(1);
+            }
+            _ => code = 1,
+        }
+    }
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_verified_run_wins_and_the_others_are_given_up() {
+        let race = Race::of(3);
+        let lanes: Vec<_> = (0..3).map(|number| race.lane(number).unwrap()).collect();
+        race.ended(0, AutoEnd::Claimed);
+        assert!(lanes.iter().all(|lane| *lane.borrow() == Lane::Open));
+        race.ended(1, AutoEnd::Verified);
+        assert_eq!(
+            lanes.iter().map(|lane| *lane.borrow()).collect::<Vec<_>>(),
+            [Lane::Lost, Lane::Open, Lane::Lost]
+        );
+        let ends = [AutoEnd::Claimed, AutoEnd::Verified, AutoEnd::Failed];
+        let end = |number: usize| ends.get(number).copied();
+        assert_eq!(Race::winner(&[0, 2, 1], end), Some(1));
+        assert_eq!(Race::winner(&[2, 0], end), Some(0));
+        assert_eq!(Race::winner(&[2], end), None);
+    }
+}

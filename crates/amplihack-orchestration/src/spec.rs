@@ -1,0 +1,122 @@
+//! What a run is asked to do: everything that a resumed run has to know again.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use amplihack_agent::{AgentBinary, Permissions};
+use amplihack_utils::config::Config;
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{Budget, Prices};
+use crate::error::AutoError;
+use crate::stall::Limits;
+use crate::turns::Rules;
+
+/// An unattended run, asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Spec {
+    /// The agent that begins.
+    pub agent: AgentBinary,
+    /// The agent that goes on when the first one's account is used up or not accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<AgentBinary>,
+    /// The task.
+    pub task: String,
+    /// Where the user stood; a run in a worktree of its own works there instead.
+    pub cwd: PathBuf,
+    /// Shell commands that show that it is done.
+    pub verify: Vec<String>,
+    /// The repository's own test command, as configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_command: Option<String>,
+    /// The agent is asked at most so often.
+    pub max_turns: u32,
+    /// A denied call ends the run.
+    pub end_on_denial: bool,
+    /// What it may use.
+    pub budget: Budget,
+    /// What agents cost that do not say so.
+    pub prices: BTreeMap<AgentBinary, Prices>,
+    /// How long it may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Duration>,
+    /// What the agent may do without asking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// It works in a worktree of its own.
+    pub worktree: bool,
+    /// Run once at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<String>,
+    /// How long an agent may be silent while no tool of it runs.
+    pub silence: Duration,
+    /// Calls of tools after which a turn is cut.
+    pub max_calls: u32,
+    /// The guard stands between the agent and the shell.
+    pub guarded: bool,
+}
+
+impl Spec {
+    /// A run of `agent` in `cwd` with nothing but its task asked for.
+    pub fn new(agent: AgentBinary, task: String, cwd: PathBuf) -> Self {
+        Self {
+            agent,
+            fallback: None,
+            task,
+            cwd,
+            verify: Vec::new(),
+            test_command: None,
+            max_turns: 10,
+            end_on_denial: false,
+            budget: Budget::default(),
+            prices: BTreeMap::new(),
+            deadline: None,
+            permissions: None,
+            model: None,
+            worktree: false,
+            notify: None,
+            silence: Duration::from_mins(10),
+            max_calls: 500,
+            guarded: true,
+        }
+    }
+
+    /// Takes from the configuration what it says of tests and prices, and refuses a budget in dollars that nobody can count.
+    pub fn configure(&mut self, config: &Config) -> Result<(), AutoError> {
+        self.test_command = config.test_command().map(str::to_owned);
+        for agent in [Some(self.agent), self.fallback].into_iter().flatten() {
+            match Prices::configured(config, agent) {
+                Ok(Some(prices)) => drop(self.prices.insert(agent, prices)),
+                Ok(None) if self.budget.usd.is_some() && !says_its_cost(agent) => {
+                    return Err(AutoError::NoPrice { agent });
+                }
+                Ok(None) => {}
+                Err(source) => return Err(AutoError::Prices { agent, source }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The bounds of its turns.
+    pub const fn rules(&self) -> Rules {
+        Rules {
+            max_turns: self.max_turns,
+            fallback: self.fallback.is_some(),
+            end_on_denial: self.end_on_denial,
+        }
+    }
+
+    /// The bounds of one turn.
+    pub const fn limits(&self) -> Limits {
+        Limits { silence: self.silence, calls: self.max_calls }
+    }
+}
+
+/// Whether `agent` reports dollars.
+const fn says_its_cost(agent: AgentBinary) -> bool {
+    matches!(agent, AgentBinary::Claude)
+}

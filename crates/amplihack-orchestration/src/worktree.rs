@@ -1,0 +1,115 @@
+//! A worktree of a run's own: locked while the run lives, kept while it holds work, never removed by force.
+
+use std::path::{Path, PathBuf};
+
+use amplihack_utils::fs::create_private_dir;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+
+use crate::error::AutoError;
+use crate::process::Processes;
+
+/// Git's own locks make two at once fail, so runs of one process take turns.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// A worktree that was made for a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tree {
+    /// The repository's own working tree.
+    pub repository: PathBuf,
+    /// The worktree.
+    pub path: PathBuf,
+    /// Where in it the agent works: where the user stood in the repository.
+    pub workdir: PathBuf,
+    /// Its branch.
+    pub branch: String,
+    /// The commit that it began with.
+    pub start: String,
+}
+
+/// What became of a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It held nothing, and is gone.
+    Removed,
+    /// It is kept, and why.
+    Kept(String),
+}
+
+impl Tree {
+    /// A worktree for the run `id` of the repository around `cwd`, on a branch of its own, from the commit that is checked out. It
+    /// is not made yet.
+    pub async fn plan(processes: &Processes, home: &Path, cwd: &Path, id: &str) -> Result<Self, AutoError> {
+        let args = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--show-prefix", "HEAD"];
+        let said = processes.git("look for the repository", cwd, &[], args).await?;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let mut lines = said.lines();
+        let mut line = || lines.next().unwrap_or_default().to_owned();
+        let (repository, prefix, start) = (PathBuf::from(line()), line(), line());
+        let path = home.join("worktrees").join(id);
+        let branch = format!("amplihack/{id}");
+        Ok(Self { workdir: path.join(prefix), repository, path, branch, start })
+    }
+
+    /// Makes it, locked from its making on; one that is there is locked.
+    pub async fn make(&self, processes: &Processes) -> Result<(), AutoError> {
+        let _turn = ONE_AT_A_TIME.lock().await;
+        let path = self.path.to_string_lossy();
+        if self.path.is_dir() {
+            // It is locked still, if its run was killed.
+            let lock = ["worktree", "lock", &*path];
+            return processes.git_says(&self.repository, &[], lock).await.map(drop);
+        }
+        if let Some(trees) = self.path.parent() {
+            create_private_dir(trees).map_err(AutoError::file(trees))?;
+        }
+        let reason = format!("the run of {}", self.branch);
+        let add = [
+            "worktree",
+            "add",
+            "--quiet",
+            "--lock",
+            "--reason",
+            &reason,
+            "-b",
+            &self.branch,
+            &*path,
+            &self.start,
+        ];
+        processes.git("make a worktree", &self.repository, &[], add).await.map(drop)
+    }
+
+    /// Unlocks the worktree, and removes it if nothing in it would be lost: no change, no commit that is not in the repository's
+    /// checked-out branch.
+    ///
+    /// With `keep` it stays in any case.
+    pub async fn end(&self, processes: &Processes, keep: bool) -> Result<Fate, AutoError> {
+        let _turn = ONE_AT_A_TIME.lock().await;
+        let path = self.path.to_string_lossy();
+        // One that was unlocked by hand is unlocked.
+        processes.git_says(&self.repository, &[], ["worktree", "unlock", &*path]).await?;
+        if !self.path.is_dir() {
+            return Ok(Fate::Kept("its directory is gone".to_owned()));
+        }
+        if keep {
+            return Ok(Fate::Kept("the run was given up".to_owned()));
+        }
+        let status = ["status", "--porcelain", "--untracked-files=normal"];
+        if !processes.git("look at a worktree", &self.path, &[], status).await?.is_empty() {
+            return Ok(Fate::Kept("it holds changes".to_owned()));
+        }
+        let merged = ["merge-base", "--is-ancestor", &self.branch, "HEAD"];
+        if processes.git("look at a branch", &self.repository, &[], merged).await.is_err() {
+            return Ok(Fate::Kept("it holds commits that are not merged".to_owned()));
+        }
+        let remove = ["worktree", "remove", &*path];
+        if let Err(AutoError::Git { said, .. }) =
+            processes.git("remove a worktree", &self.repository, &[], remove).await
+        {
+            return Ok(Fate::Kept(said));
+        }
+        // A branch that is merged is removed without force; one that is not stays.
+        processes.git_says(&self.repository, &[], ["branch", "-d", &self.branch]).await?;
+        Ok(Fate::Removed)
+    }
+}
