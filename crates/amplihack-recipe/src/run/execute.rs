@@ -135,7 +135,9 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
         (Some(home), _) => runs(home).join(&settings.run_id),
         (None, Some(temporary)) => temporary.path().to_owned(),
         (None, None) => {
-            return Err(failed("a directory for the run cannot be made")(std::io::ErrorKind::NotFound.into()));
+            return Err(failed("a directory for the run cannot be made")(
+                std::io::ErrorKind::NotFound.into(),
+            ));
         }
     };
     let kept = |error: LogError| ExecuteError::Run(RunError::Journal(error));
