@@ -219,8 +219,11 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
     };
     let given = serde_json::to_value(&asked)
         .map_err(|error| Failure::input(format!("what is given has no JSON form: {error}")))?;
+    let settings = settings(&asked, run_id.clone(), cwd, done);
+    // The values are in the context and in the journal; a third time they would only make each step's fork slower.
+    drop(asked);
     let execution = Execution {
-        settings: settings(&asked, run_id.clone(), cwd, done),
+        settings,
         plan,
         context,
         given,
