@@ -48,7 +48,7 @@ pub(crate) fn section(stage: &Stage, bins: &Path, runs: usize) -> Result<String,
         "{HEADING}\n\n`amplihack recipe run --progress none`, guarded and with a journal, as every run. Both sides of a line run in turns, {runs} pairs, or {FEW} of\n\
          what takes long; difference and ratio are taken pair by pair. The value of 10 MB comes from a file, is read and goes into the journal once: what\n\
          that costs is a line of its own, and what it costs the {STEPS} steps behind is the next line without that.\n\n\
-         {}\nFor comparison, measured on another machine with other work on it, so that they are upper bounds:\n\n{PREDECESSOR}",
+         {}\nFor comparison, measured while other work ran, so that these are upper bounds:\n\n{PREDECESSOR}",
         table::table(&rows)
     ))
 }
