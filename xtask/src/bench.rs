@@ -4,6 +4,7 @@ mod alone;
 mod calls;
 mod measure;
 mod random;
+mod recipes;
 mod sdks;
 mod stage;
 mod streams;
@@ -30,13 +31,7 @@ const RUNS: usize = 200;
 
 /// Builds, measures, prints a table and, unless the binaries were given, writes `docs/benchmarks.md`.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
-    if let [only, part] = args
-        && only == "--only"
-        && part == "streams"
-    {
-        return only_streams();
-    }
-    let (mut runs, mut given) = (RUNS, None);
+    let (mut runs, mut given, mut only) = (RUNS, None, None);
     let mut words = args.iter();
     while let Some(word) = words.next() {
         match (word.as_str(), words.next()) {
@@ -44,15 +39,21 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
                 runs = number.parse().map_err(|_| format!("--runs takes a number, not {number:?}"))?;
             }
             ("--bins", Some(directory)) => given = Some(PathBuf::from(directory)),
+            ("--only", Some(part)) if part == "streams" || part == "recipes" => only = Some(part.as_str()),
             _ => {
                 return Err(format!(
-                    "cannot read {word:?}; try: cargo xtask bench [--only streams | [--runs N] [--bins DIR]]"
+                    "cannot read {word:?}; try: cargo xtask bench [--only streams|recipes] [--runs N] [--bins DIR]"
                 ));
             }
         }
     }
     if runs == 0 {
         return Err("--runs must be at least 1".to_owned());
+    }
+    match only {
+        Some("streams") => return only_streams(),
+        Some(_) => return only_recipes(given.as_deref(), runs),
+        None => {}
     }
     let (bins, guard) = match &given {
         Some(bins) => (bins.clone(), bins.join("amplihack-hooks")),
@@ -72,22 +73,42 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let table = table::table(&rows);
     let calls = calls::of_a_launch(&stage)?;
     ui::warn(&format!("{table}\n{alone}\n{calls}"));
+    let recipes = recipes::section(&stage, &bins, runs)?;
+    ui::warn(&recipes);
     if given.is_some() {
         return Ok(());
     }
     let streams = streams::section(&build(READERS)?)?;
-    write(&format!("{}\n{streams}", table::page(&table, &alone, &calls, runs)))
+    write(&format!("{}\n{recipes}\n{streams}", table::page(&table, &alone, &calls, runs)))
 }
 
 /// Measures the streams and replaces their section of the page.
 fn only_streams() -> Result<(), Failure> {
     let streams = streams::section(&build(READERS)?)?;
     ui::warn(&streams);
+    write(&with_section(&page()?, streams::HEADING, &streams))
+}
+
+/// Measures recipes and, unless the binaries were given, replaces their section of the page.
+fn only_recipes(given: Option<&Path>, runs: usize) -> Result<(), Failure> {
+    let bins = given.map_or_else(|| build(RECIPES), |bins| Ok(bins.to_owned()))?;
+    // No guard is started here.
+    let stage = Stage::new(&bins, &bins.join("amplihack"))?;
+    let recipes = recipes::section(&stage, &bins, runs)?;
+    ui::warn(&recipes);
+    if given.is_some() { Ok(()) } else { write(&with_section(&page()?, recipes::HEADING, &recipes)) }
+}
+
+/// `page` with `section` in the place of what begins with `heading`, or behind everything.
+fn with_section(page: &str, heading: &str, section: &str) -> String {
+    let (before, rest) = page.split_once(heading).unwrap_or((page, ""));
+    let after = rest.find("\n## ").map(|at| &rest[at..]).unwrap_or_default();
+    format!("{}\n\n{}\n{after}", before.trim_end(), section.trim_end())
+}
+
+fn page() -> Result<String, Failure> {
     let path = shell::root().join(PAGE);
-    let page = std::fs::read_to_string(&path)
-        .map_err(|error| format!("failed to read {}: {error}", path.display()))?;
-    let rest = page.split(streams::HEADING).next().unwrap_or_default().trim_end();
-    write(&format!("{rest}\n\n{streams}"))
+    std::fs::read_to_string(&path).map_err(|error| format!("failed to read {}: {error}", path.display()))
 }
 
 const PAGE: &str = "docs/benchmarks.md";
@@ -182,9 +203,15 @@ fn resolver(bins: &Path, runs: usize) -> Result<Vec<(String, &'static str, Pairs
 /// What is measured with processes and in one process.
 const COMMANDS: &[[&str; 4]] = &[
     ["--package", "amplihack-cli", "--bin", "amplihack"],
+    ["--package", "amplihack-cli", "--bin", "recipe-runner-rs"],
     ["--package", "amplihack-testkit", "--bin", "fake-agent"],
     ["--package", "amplihack-utils", "--example", "resolver"],
     ["--package", "amplihack-policy", "--example", "bench"],
+];
+/// What runs recipes.
+const RECIPES: &[[&str; 4]] = &[
+    ["--package", "amplihack-cli", "--bin", "amplihack"],
+    ["--package", "amplihack-cli", "--bin", "recipe-runner-rs"],
 ];
 /// What reads streams.
 const READERS: &[[&str; 4]] = &[
@@ -199,4 +226,19 @@ fn build(programs: &[[&str; 4]]) -> Result<PathBuf, Failure> {
         shell::run(shell::cargo().args(["build", "--quiet", "--release"]).args(what))?;
     }
     Ok(shell::target().join("release"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_section;
+
+    #[test]
+    fn a_section_is_replaced_and_its_neighbours_stay() {
+        let page = "# All\n\n## Recipes\n\nold\n\n## Streams\n\nfast\n";
+        let found = with_section(page, "## Recipes", "## Recipes\n\nnew\n");
+        assert_eq!(found, "# All\n\n## Recipes\n\nnew\n\n## Streams\n\nfast\n");
+        let found = with_section(&found, "## Streams", "## Streams\n\nfaster\n");
+        assert_eq!(found, "# All\n\n## Recipes\n\nnew\n\n## Streams\n\nfaster\n");
+        assert_eq!(with_section("# All\n", "## X", "## X\n"), "# All\n\n## X\n");
+    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::{read_limited, read_regular};
 
+use crate::bundled;
 use crate::document;
 use crate::model::Recipe;
 
@@ -65,10 +66,17 @@ pub struct AgentDefinition {
 pub struct Listed {
     /// The name that runs it: the file's, without its ending.
     pub name: String,
-    /// The file.
+    /// The file, or the place of a bundled recipe.
     pub path: PathBuf,
     /// What is in it, or why it cannot be read.
     pub recipe: Result<Recipe, String>,
+}
+
+impl Listed {
+    /// Whether it came with the program.
+    pub fn is_bundled(&self) -> bool {
+        bundled::text(&self.path).is_some()
+    }
 }
 
 /// Directories above the working directory in which a sub-recipe is looked for.
@@ -115,7 +123,7 @@ impl Discovery {
         if path.is_file() { Ok(path) } else { self.recipe(argument) }
     }
 
-    /// The recipe that `name` means on the command line.
+    /// The recipe that `name` means on the command line. A bundled one is last; `bundled:NAME` means no other.
     pub fn recipe(&self, name: &str) -> Result<PathBuf, NotFound> {
         let dirs = if self.explicit.is_empty() { &self.defaults } else { &self.explicit };
         let not_found = |reason: Option<&str>, searched| NotFound {
@@ -133,6 +141,7 @@ impl Discovery {
         }
         dirs.iter()
             .find_map(|dir| in_dir(dir, name))
+            .or_else(|| bundled::place(name))
             .ok_or_else(|| not_found(None, unique(dirs.iter().cloned())))
     }
 
@@ -142,7 +151,8 @@ impl Discovery {
             !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
         };
         let mut anchored = self.explicit.clone();
-        anchored.extend([top, beside].iter().filter_map(|file| file.parent()).map(Path::to_owned));
+        let files = [top, beside].into_iter().filter(|file| bundled::text(file).is_none());
+        anchored.extend(files.filter_map(Path::parent).map(Path::to_owned));
         // Above a repository, or without one, anybody may have put files.
         let above = self.working_dir.ancestors().take(ANCESTORS);
         let repository = above.clone().position(|dir| dir.join(".git").exists()).unwrap_or(0);
@@ -168,6 +178,7 @@ impl Discovery {
         let anchored = anchored.iter().find_map(|dir| inside(dir));
         anchored
             .or_else(|| self.defaults.iter().find_map(|dir| in_dir(dir, name)))
+            .or_else(|| bundled::place(name))
             .ok_or_else(|| not_found(None, searched))
     }
 
@@ -213,7 +224,8 @@ impl Discovery {
         fail(None, self.agents.clone())
     }
 
-    /// Every recipe that a name runs, in the order of names. Of files with one name the first directory's is listed, as it is run.
+    /// Every recipe that a name runs, in the order of names. Of files with one name the first directory's is listed, as it is run;
+    /// a bundled recipe is, unless a file has its name.
     pub fn list(&self) -> Vec<Listed> {
         let dirs = if self.explicit.is_empty() { &self.defaults } else { &self.explicit };
         let mut names = HashSet::new();
@@ -239,6 +251,11 @@ impl Discovery {
                 }
             }
         }
+        for name in bundled::names().filter(|name| !names.contains(*name)) {
+            let Some(path) = bundled::place(name) else { continue };
+            let recipe = read(&path).map_err(|error| error.to_string());
+            listed.push(Listed { name: name.to_owned(), path, recipe });
+        }
         listed.sort_by(|left, right| left.name.cmp(&right.name));
         listed
     }
@@ -260,14 +277,23 @@ pub enum ReadError {
     Invalid(Vec<crate::diagnostic::Diagnostic>),
 }
 
-/// Reads the recipe in a file.
+/// Reads the recipe in a file, or a bundled one.
 pub fn read(path: &Path) -> Result<Recipe, ReadError> {
+    if let Some(text) = bundled::text(path) {
+        return document::parse(path, text.as_bytes()).map_err(ReadError::Invalid);
+    }
     let bytes = match read_limited(path, document::LARGEST as u64) {
         Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => vec![b' '; document::LARGEST + 1],
         Err(error) => return Err(ReadError::File { path: path.to_owned(), error }),
         Ok(bytes) => bytes,
     };
     document::parse(path, &bytes).map_err(ReadError::Invalid)
+}
+
+/// By what a recipe is told from others: its file's real path. A bundled one has no file.
+pub(crate) fn identity(path: &Path) -> PathBuf {
+    let real = if bundled::text(path).is_some() { None } else { path.canonicalize().ok() };
+    real.unwrap_or_else(|| path.to_owned())
 }
 
 /// The file of recipe `name` in `dir`.

@@ -139,9 +139,35 @@ fn the_list_says_what_would_run() {
     let tree = Tree::new(&["d1/a.yaml", "d2/a.yaml", "d2/b.yml"]);
     tree.write("d2/broken.yaml", "name: [");
     let explicit = [tree.path("d1"), tree.path("d2"), tree.path("none")];
-    let listed = Discovery::new(&Env::empty(), tree.0.path(), &explicit).list();
+    let mut listed = Discovery::new(&Env::empty(), tree.0.path(), &explicit).list();
+    listed.retain(|found| !found.is_bundled());
     let names: Vec<(&str, bool)> =
         listed.iter().map(|item| (item.name.as_str(), item.recipe.is_ok())).collect();
     assert_eq!(names, [("a", true), ("b", true), ("broken", false)]);
     assert_eq!(listed[0].path, tree.path("d1/a.yaml"));
+}
+
+#[test]
+fn a_bundled_recipe_is_there_unless_a_file_has_its_name() {
+    let tree = Tree::new(&[]);
+    let discovery = tree.discovery(&[]);
+    let top = PathBuf::from("bundled:smart-orchestrator");
+    assert_eq!(discovery.entry("smart-orchestrator", &tree.path("work")).unwrap(), top);
+    // Nothing is looked for beside a recipe that is in no directory.
+    let below = |discovery: &Discovery| discovery.sub_recipe("default-workflow", &top, &top).unwrap();
+    assert_eq!(below(&discovery), PathBuf::from("bundled:default-workflow"));
+    assert!(discovery.list().iter().any(|found| found.name == "default-workflow" && found.is_bundled()));
+
+    tree.write("work/.claude/recipes/default-workflow.yaml", "name: own\nsteps: [{id: a, command: x}]\n");
+    let own = tree.path("work/.claude/recipes/default-workflow.yaml");
+    assert_eq!(discovery.recipe("default-workflow").unwrap(), own);
+    assert_eq!(below(&discovery), own);
+    let listed = discovery.list();
+    let found: Vec<_> = listed.iter().filter(|found| found.name == "default-workflow").collect();
+    assert!(matches!(found[..], [found] if !found.is_bundled() && found.path == own));
+    assert_eq!(
+        discovery.recipe("bundled:default-workflow").unwrap(),
+        PathBuf::from("bundled:default-workflow")
+    );
+    assert!(discovery.recipe("bundled:nothing").is_err());
 }

@@ -9,6 +9,7 @@
 pub mod answer;
 pub mod audit;
 pub mod bridge;
+pub mod bundled;
 pub mod condition;
 pub mod context;
 pub mod diagnostic;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub use describe::describe;
 
 use crate::diagnostic::{Diagnostic, Source, Span};
-use crate::find::{AgentDefinition, Discovery, NotFound, ReadError, read};
+use crate::find::{AgentDefinition, Discovery, NotFound, ReadError, identity, read};
 use crate::model::{Recipe, Step, StepKind};
 
 /// When mistakes count.
@@ -149,7 +149,7 @@ struct Compiler<'a> {
 impl Compiler<'_> {
     /// Reads a recipe with its parents; gives its place.
     fn load(&mut self, path: &Path) -> Result<usize, CompileError> {
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let real = identity(path);
         if let Some(&place) = self.known.get(&real) {
             return Ok(place);
         }

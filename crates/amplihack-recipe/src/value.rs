@@ -85,6 +85,12 @@ impl Value {
     /// JSON text; `None` if it is not JSON. Numbers and the order of keys stay as they are.
     pub fn from_json(text: &str) -> Option<Self> {
         let raw = serde_json::from_str::<&RawValue>(text).ok()?;
+        // A string once, and not as JSON and as text: every page costs each step that is started.
+        if let Some(string) =
+            raw.get().starts_with('"').then(|| serde_json::from_str::<Box<str>>(raw.get()).ok()).flatten()
+        {
+            return Some(Self::string(string));
+        }
         Some(Self::new(compact(raw.get()), Form::Json))
     }
 

@@ -56,11 +56,14 @@ fn arguments_are_typed() {
         ("inf", "\"inf\"", "inf"),
         ("1e5", "1e5", "1e5"),
         ("a b  c", "\"a b  c\"", "a b  c"),
-        ("123456789012345678901", "1.2345678901234567e20", "123456789012345678901"),
     ] {
         let value = Value::argument(text);
         assert_eq!((&*value.json_text(), value.text()), (json, shown), "{text}");
     }
+    // The last digit depends on how exactly the build reads numbers, which any of its crates may switch.
+    let value = Value::argument("123456789012345678901");
+    assert!(value.json_text().starts_with("1.234567890123456"), "{}", value.json_text());
+    assert_eq!(value.text(), "123456789012345678901");
 }
 
 #[test]

@@ -73,7 +73,7 @@ mod tests {
                 agent,
                 prompt: "do it",
                 system: "you are",
-                cwd: Path::new("/work"),
+                cwd: Path::new("/w"),
                 model: None,
                 allow_tools: true,
             })

@@ -2,6 +2,7 @@
 
 mod external;
 mod look;
+mod new;
 mod run;
 mod runs;
 mod yaml;
@@ -31,6 +32,8 @@ pub(crate) enum RecipeCommand {
     Validate(LookArgs),
     /// Print a recipe
     Show(ShowArgs),
+    /// Write a recipe to begin with; a file that is there stays as it is
+    New(NewArgs),
     /// Look at runs
     #[command(subcommand)]
     Runs(RunsCommand),
@@ -165,6 +168,14 @@ pub(crate) struct ShowArgs {
     pub explain: bool,
 }
 
+// Options of `recipe new`.
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// The file (with a `/`, or the ending `.yaml` or `.yml`), or a name: .claude/recipes/NAME.yaml
+    #[arg(value_name = "NAME|PATH")]
+    pub recipe: String,
+}
+
 /// Commands about runs.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
@@ -192,7 +203,7 @@ impl RecipeCommand {
             Self::Run(args) => args.format == ResultFormat::Json,
             Self::List(args) => args.json,
             Self::Validate(args) => args.json,
-            Self::Show(_) => false,
+            Self::Show(_) | Self::New(_) => false,
             Self::Runs(RunsCommand::List { json } | RunsCommand::Show { json, .. }) => *json,
         }
     }
@@ -208,6 +219,7 @@ pub(crate) fn run(command: RecipeCommand, env: &Env) -> Result<u8, Failure> {
         RecipeCommand::List(args) => look::list(&args, env),
         RecipeCommand::Validate(args) => look::validate(&args, env),
         RecipeCommand::Show(args) => look::show(&args, env),
+        RecipeCommand::New(args) => new::new(&args),
         RecipeCommand::Runs(command) => runs::run(command, env),
     }
 }

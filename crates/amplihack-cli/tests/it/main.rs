@@ -48,6 +48,7 @@ mod real_streams;
 mod real_terminal;
 mod real_walls;
 mod recipe;
+mod recipe_bundled;
 mod recipe_cases;
 mod recipe_kill;
 mod routing;

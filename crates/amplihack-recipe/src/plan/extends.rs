@@ -4,14 +4,13 @@ use std::path::Path;
 
 use crate::context::Context;
 use crate::diagnostic::Diagnostic;
-use crate::find::{Discovery, ReadError, read};
+use crate::find::{Discovery, ReadError, identity, read};
 use crate::model::{Hooks, Recipe, RecipeLimits, Spanned};
 use crate::plan::CompileError;
 
 /// `child` with what its parents bring: their steps first, their values where it has none.
 pub(super) fn merged(child: Recipe, discovery: &Discovery, top: &Path) -> Result<Recipe, CompileError> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut line = vec![real(&child.source.path)];
+    let mut line = vec![identity(&child.source.path)];
     let mut merged = child;
     while let Some(parent) = merged.extends.take() {
         // The place of `extends` is in the youngest recipe that was read.
@@ -20,7 +19,7 @@ pub(super) fn merged(child: Recipe, discovery: &Discovery, top: &Path) -> Result
         let path = discovery
             .sub_recipe(&parent.value, top, &source.path)
             .map_err(|error| fail(format!("parent recipe `{}` cannot be used: {error}", parent.value)))?;
-        let real = real(&path);
+        let real = identity(&path);
         if line.contains(&real) {
             return Err(fail(format!("circular extends: `{}` is its own parent", parent.value)));
         }

@@ -165,6 +165,8 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
     let header = Entry::Runner(Box::new(header));
     journal.append(std::slice::from_ref(&header)).map_err(kept)?;
     seen(&header);
+    // It holds all that was given. A step is a fork of this process, and what is in its memory makes that slower.
+    drop(header);
     let scripts = scripts_environment(&env, &settings.run_id, depth, limit, door.agent().name());
     // A launch counts for itself.
     let agents = env.clone().with(RUN_ID, settings.run_id.as_str());

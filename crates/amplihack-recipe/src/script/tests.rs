@@ -116,6 +116,8 @@ proptest::proptest! {
     ]), 0..30)) {
         let source = parts.concat();
         let rendered = text(&source);
+        // A here-document with a quoted delimiter gets another one, and escapes in its text.
+        proptest::prop_assume!(!rendered.contains("RECIPE_DOCUMENT"));
         let mut rest = rendered.as_str();
         for literal in source.split("{{x}}") {
             // A `$` or a backquote's backslash beside a placeholder is a part of its reference.

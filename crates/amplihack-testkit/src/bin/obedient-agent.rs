@@ -3,7 +3,7 @@
 //! `@out TEXT` and `@err TEXT` print, `@exit N` ends, `@sleep S` sleeps, `@nth N TEXT` prints on the N-th call only, `@failn N` fails
 //! on the first N calls, `@touch PATH` makes a file, `@env NAME` and `@cwd` print what is asked for. Without any of them it prints
 //! `$FAKE_AGENT_DEFAULT`, or `fake agent ok`. Each call is a line of JSON in `$FAKE_AGENT_LOG`: tool, argv.
-#![expect(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, reason = "a program of the tests")]
+#![expect(clippy::expect_used, reason = "a program of the tests")]
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -46,23 +46,27 @@ fn obey(env: &Env, prompt: &str, call: usize) -> u8 {
         let number =
             || rest.split(' ').next().and_then(|word| word.parse::<usize>().ok()).unwrap_or_default();
         match word {
-            "out" => println!("{rest}"),
-            "err" => eprintln!("{rest}"),
+            "out" => say(rest),
+            "err" => drop(writeln!(std::io::stderr(), "{rest}")),
             "exit" => code = u8::try_from(number()).unwrap_or(1),
             "sleep" => std::thread::sleep(Duration::from_secs_f64(rest.parse().unwrap_or_default())),
-            "nth" if number() == call => println!("{}", rest.split_once(' ').map_or("", |(_, text)| text)),
+            "nth" if number() == call => say(rest.split_once(' ').map_or("", |(_, text)| text)),
             "nth" => {}
             "failn" if call <= number() => code = 1,
             "failn" => {}
             "touch" => drop(std::fs::File::create(rest)),
-            "env" => println!("{rest}={}", env.text(rest).unwrap_or("<unset>")),
-            "cwd" => println!("{}", std::env::current_dir().unwrap_or_default().display()),
+            "env" => say(&format!("{rest}={}", env.text(rest).unwrap_or("<unset>"))),
+            "cwd" => say(&std::env::current_dir().unwrap_or_default().display().to_string()),
             _ => continue,
         }
         did = true;
     }
     if !did {
-        println!("{}", env.text("FAKE_AGENT_DEFAULT").unwrap_or("fake agent ok"));
+        say(env.text("FAKE_AGENT_DEFAULT").unwrap_or("fake agent ok"));
     }
     code
+}
+
+fn say(line: &str) {
+    writeln!(std::io::stdout(), "{line}").expect("stdout can be written");
 }

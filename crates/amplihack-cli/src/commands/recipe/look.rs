@@ -23,6 +23,7 @@ pub(super) fn list(args: &ListArgs, env: &Env) -> Result<u8, Failure> {
                 json!({
                     "name": found.name,
                     "path": found.path.to_string_lossy(),
+                    "bundled": found.is_bundled(),
                     "description": recipe.map(|recipe| recipe.description.as_str()).ok(),
                     "version": recipe.map(|recipe| recipe.version.as_str()).ok(),
                     "tags": recipe.map(|recipe| recipe.tags.as_slice()).ok(),
@@ -40,7 +41,8 @@ pub(super) fn list(args: &ListArgs, env: &Env) -> Result<u8, Failure> {
             Ok(recipe) => recipe.description.lines().next().unwrap_or_default(),
             Err(_) => "cannot be read; see `amplihack recipe validate`",
         };
-        text += &format!("{:<32} {says}\n", found.name);
+        let mark = if found.is_bundled() { " (bundled)" } else { "" };
+        text += &format!("{:<32} {says}{mark}\n", found.name);
     }
     ui::data(&text)?;
     if listed.is_empty() {

@@ -231,8 +231,11 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
         }
         _ => None,
     };
+    let settings = settings(&asked, run_id.clone(), cwd, done);
+    // The values are in the context and in the journal; a third time they would only make each step's fork slower.
+    drop(asked);
     let execution = Execution {
-        settings: settings(&asked, run_id.clone(), cwd, done),
+        settings,
         plan,
         context,
         given,

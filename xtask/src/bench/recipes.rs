@@ -1,0 +1,154 @@
+//! Recipes: what running steps costs over the bash that they are.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use super::measure::{self, Job, Until};
+use super::stage::Stage;
+use super::table;
+use crate::{Failure, ui};
+
+/// What the section of `docs/benchmarks.md` begins with.
+pub(crate) const HEADING: &str = "## Recipes";
+/// Steps of the long recipe.
+const STEPS: usize = 100;
+/// Bytes of the value that no step uses.
+const LARGE: usize = 10_000_000;
+/// Pairs of what takes long, or leaves much in the stage's home.
+const FEW: usize = 20;
+
+/// What the predecessor's figures are, `recipe-runner-rs` 0.3.6 on two loaded processors.
+const PREDECESSOR: &str = "\
+| the predecessor, `recipe-runner-rs` 0.3.6 | wall |\n|---|---|\n\
+| 1 step `true` | 15.5 ms, at best 12 |\n\
+| 200 steps `true` | 537 ms, at best 324: 1.6 to 2.7 ms a step |\n\
+| 20 steps `true` with a value of 10 MB | 2.4 to 2.6 s: about 120 ms a step |\n\
+| 50 parallel steps `sleep 0.5` | 0.87 to 0.90 s |\n";
+
+struct Row {
+    name: &'static str,
+    goal: &'static str,
+    ours: Job,
+    against: Job,
+    runs: usize,
+}
+
+/// Measures, and writes the section.
+pub(crate) fn section(stage: &Stage, bins: &Path, runs: usize) -> Result<String, Failure> {
+    let files =
+        Files::write(stage).map_err(|error| format!("failed to write recipes for the benchmark: {error}"))?;
+    let mut rows = Vec::new();
+    for row in files.rows(stage, bins, runs) {
+        ui::say(&format!("{}, {} pairs", row.name, row.runs));
+        let pairs = measure::measure(stage, &row.ours, &row.against, Until::End, row.runs)?;
+        rows.push((row.name.to_owned(), row.goal, pairs));
+    }
+    Ok(format!(
+        "{HEADING}\n\n`amplihack recipe run --progress none`, guarded and with a journal, as every run. Both sides of a line run in turns, {runs} pairs, or {FEW} of\n\
+         what takes long; difference and ratio are taken pair by pair. The value of 10 MB comes from a file, is read and goes into the journal once: what\n\
+         that costs is a line of its own, and what it costs the {STEPS} steps behind is the next line without that.\n\n\
+         {}\nFor comparison, measured while other work ran, so that these are upper bounds:\n\n{PREDECESSOR}",
+        table::table(&rows)
+    ))
+}
+
+/// Recipes and values, below the stage.
+struct Files {
+    one: String,
+    long: String,
+    parallel: String,
+    large: String,
+}
+
+impl Files {
+    fn write(stage: &Stage) -> std::io::Result<Self> {
+        let file = |name: &str, text: &str| -> std::io::Result<String> {
+            let path = stage.file(name);
+            fs::write(&path, text)?;
+            Ok(path.to_string_lossy().into_owned())
+        };
+        let large = format!("{{\"large\":\"{}\"}}", "x".repeat(LARGE));
+        Ok(Self {
+            one: file("one.yaml", &recipe(1, "command: ':'"))?,
+            long: file("long.yaml", &recipe(STEPS, "command: ':'"))?,
+            parallel: file("parallel.yaml", &recipe(50, "command: sleep 0.5, parallel_group: all"))?,
+            large: file("large.json", &large)?,
+        })
+    }
+
+    fn rows(&self, stage: &Stage, bins: &Path, runs: usize) -> Vec<Row> {
+        let amplihack = |args: &[&str]| {
+            let args: Vec<&str> =
+                ["recipe", "run", "--progress", "none"].iter().chain(args).copied().collect();
+            Job::new(stage.amplihack(), &args)
+        };
+        let bash = |script: &str| Job::new("/bin/bash", &["-c", script]);
+        let shell_loop = format!("for ((i = 0; i < {STEPS}; i++)); do bash -c :; done");
+        let with_large = |recipe: &str| amplihack(&[recipe, "--context-file", &self.large]);
+        let row = |name, goal, ours, against, runs| Row { name, goal, ours, against, runs };
+        vec![
+            row(
+                "start: `amplihack recipe run` of one step `:` against `bash -c :`",
+                "≤ 3 ms more",
+                amplihack(&[&self.one]),
+                bash(":"),
+                runs,
+            ),
+            row(
+                "start: `recipe-runner-rs` of the same",
+                "≤ 3 ms more",
+                Job::new(bins.join("recipe-runner-rs"), &[&self.one]),
+                bash(":"),
+                runs,
+            ),
+            row(
+                "100 steps `:` against a shell's loop of 100 times `bash -c :`",
+                "≤ 30 ms more: 0.3 ms a step",
+                amplihack(&[&self.long]),
+                bash(&shell_loop),
+                runs.min(FEW.max(runs / 4)),
+            ),
+            row(
+                "a value of 10 MB that nothing uses, one step: with against without",
+                "",
+                with_large(&self.one),
+                amplihack(&[&self.one]),
+                runs.min(FEW),
+            ),
+            row(
+                "a value of 10 MB that nothing uses, 100 steps: with against without",
+                "no larger a difference than with one step",
+                with_large(&self.long),
+                amplihack(&[&self.long]),
+                runs.min(FEW),
+            ),
+            row(
+                "50 parallel steps `sleep 0.5` against `sleep 0.5`",
+                "≤ 0.65 s",
+                amplihack(&[&self.parallel]),
+                Job::new("/bin/sleep", &["0.5"]),
+                runs.min(FEW),
+            ),
+        ]
+    }
+}
+
+/// A recipe of `count` steps alike.
+fn recipe(count: usize, step: &str) -> String {
+    let mut text = String::from("name: bench\nsteps:\n");
+    for number in 0..count {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  - {{id: s{number}, {step}}}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn steps_are_alike_but_for_their_ids() {
+        let text = "name: bench\nsteps:\n  - {id: s0, command: ':'}\n  - {id: s1, command: ':'}\n";
+        assert_eq!(super::recipe(2, "command: ':'"), text);
+    }
+}
