@@ -67,7 +67,7 @@ mod tests {
         let (running, most) = (Cell::new(0_u32), Cell::new(0_u32));
         let ended = RefCell::new(Vec::new());
         let (running, most) = (&running, &most);
-        let jobs: Vec<Job<'_, usize>> = (0..12)
+        let jobs: Vec<Job<'_, usize>> = (0..12_usize)
             .map(|number| {
                 Box::pin(async move {
                     running.set(running.get() + 1);

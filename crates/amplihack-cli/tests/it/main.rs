@@ -8,6 +8,9 @@
 
 mod amp;
 mod audit;
+mod auto;
+mod auto_kill;
+mod auto_parallel;
 mod bad_input;
 mod bad_places;
 mod completions;
@@ -32,6 +35,7 @@ mod prove;
 mod read_only;
 mod real_agents;
 mod real_amp;
+mod real_auto;
 mod real_guard;
 mod real_install;
 mod real_nesting;

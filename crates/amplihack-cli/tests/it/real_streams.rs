@@ -16,6 +16,10 @@ use crate::world::{World, real};
 
 /// A headless run of `agent` itself, as the builder writes it, that streams what it does.
 fn run(world: &World, agent: AgentBinary) -> Run {
+    run_with(world, agent, false)
+}
+
+fn run_with(world: &World, agent: AgentBinary, live_usage: bool) -> Run {
     let program = real(agent).unwrap();
     let installed = Installed { path: program.clone(), ..Installed::assumed(agent) };
     let file = (agent == AgentBinary::Copilot).then(|| world.sandbox.root().join("usage.json").into());
@@ -23,6 +27,7 @@ fn run(world: &World, agent: AgentBinary) -> Run {
         permissions: Some(Permissions::Full),
         stream: true,
         usage_file: file,
+        live_usage,
         ..Options::default()
     };
     let delivered = AgentCommand {
@@ -140,6 +145,25 @@ fn codex_streams_what_it_does() {
 #[test]
 fn copilot_streams_what_it_does() {
     streams(AgentBinary::Copilot);
+}
+
+/// Claude states its output tokens while it works only where it is asked to: a message's own lines count none of them.
+#[test]
+fn claude_counts_while_it_works() {
+    let agent = AgentBinary::Claude;
+    let call = Reply::Tool { command: "echo hello-from-tool".to_owned() };
+    World::with(agent, Script::new([call, Reply::Text(DONE.to_owned())]), |world| {
+        let output = run_with(world, agent, true).output();
+        let events = events(agent, &output);
+        let stated = |event: &AgentEvent| matches!(event, AgentEvent::Usage(usage) if usage.total);
+        let before: Vec<AgentEvent> = events.into_iter().take_while(|event| !stated(event)).collect();
+        let (found, sent) = (totals(world, agent, &before), world.server.usage("run"));
+        assert_eq!(
+            (found.input_tokens, found.cache_read_tokens, found.output_tokens),
+            (sent.input, sent.cached, sent.output),
+            "{output}"
+        );
+    });
 }
 
 /// The kind of failure for each answer of the model.
