@@ -32,7 +32,7 @@ use crate::progress::Progress;
 use crate::prompts::{Parts, prompt};
 use crate::spec::Spec;
 use crate::tree::Pictures;
-use crate::turn::{Bounds, Heard, Over, watch};
+use crate::turn::{Bounds, GIVEN_UP, Heard, Over, given_up, watch};
 use crate::turns::{Ask, AutoEnd, Stop, TurnEnd, TurnOutput};
 use crate::verify::{Claimed, Cut, verify};
 use crate::worktree::{Fate, Tree};
@@ -52,10 +52,8 @@ pub struct Place<'a> {
     pub guard: Option<Program>,
     /// Hears what happens.
     pub told: &'a dyn Fn(&SessionId, &Progress),
-    /// True once the run is to be given up.
+    /// True once the run is to be given up; a worktree of it is kept then, whatever is in it.
     pub given_up: Receiver<bool>,
-    /// A worktree is kept, whatever is in it.
-    pub keep_worktree: bool,
 }
 
 /// A run that is over.
@@ -262,7 +260,7 @@ impl<'a> Drive<'a> {
             return Some((Stop::Interrupted, format!("ended by signal {}", signal.as_raw())));
         }
         if *self.place.given_up.borrow() {
-            return Some((Stop::Interrupted, "another run of the race was verified first".to_owned()));
+            return Some((Stop::Interrupted, GIVEN_UP.to_owned()));
         }
         if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             return Some((Stop::Deadline, "the deadline has passed".to_owned()));
@@ -427,7 +425,12 @@ impl<'a> Drive<'a> {
             files: self.pictures.as_ref().zip(story.base.as_deref()),
             timeout: self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
         };
-        match verify(&self.processes, &claimed).await? {
+        let mut lane = self.place.given_up.clone();
+        let verdict = tokio::select! {
+            verdict = verify(&self.processes, &claimed) => verdict?,
+            () = given_up(&mut lane) => Err(Cut::GivenUp),
+        };
+        match verdict {
             Ok(verdict) => {
                 self.journal.write(Entry::Checked { turn, verdict: verdict.clone() })?;
                 self.tell(&Progress::Checked { turn, verdict });
@@ -436,6 +439,9 @@ impl<'a> Drive<'a> {
             Err(Cut::Interrupted(signal)) => {
                 let reason = format!("ended by signal {}", signal.as_raw());
                 self.journal.write(Entry::Stopped { why: Stop::Interrupted, reason })
+            }
+            Err(Cut::GivenUp) => {
+                self.journal.write(Entry::Stopped { why: Stop::Interrupted, reason: GIVEN_UP.to_owned() })
             }
             Err(Cut::Late) => {
                 let reason = "the deadline passed while the work was being checked".to_owned();
@@ -489,8 +495,8 @@ impl<'a> Drive<'a> {
         }
         let mut kept = None;
         if let Some(tree) = self.journal.story.worktree.clone() {
-            let given_up = *self.place.given_up.borrow();
-            match tree.end(&self.processes, self.place.keep_worktree || given_up).await? {
+            let keep = *self.place.given_up.borrow();
+            match tree.end(&self.processes, keep).await? {
                 Fate::Removed => {}
                 Fate::Kept(why) => {
                     self.notice(format!("the worktree {} is kept: {why}", tree.path.display()));

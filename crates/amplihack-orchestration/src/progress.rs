@@ -88,6 +88,7 @@ impl Progress {
     /// What an event of the agent is, in a word; `None` for one that is not told.
     pub fn of(event: &AgentEvent) -> Option<Self> {
         let what = match event {
+            AgentEvent::Thinking(text) | AgentEvent::Text(text) if text.delta => return None,
             AgentEvent::Started(_) => "started".to_owned(),
             AgentEvent::Thinking(_) => "thinking".to_owned(),
             AgentEvent::Text(_) => "writing".to_owned(),

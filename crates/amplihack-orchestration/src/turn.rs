@@ -17,6 +17,9 @@ use crate::turns::{Answer, Stop, TurnEnd};
 /// How often what an agent does not tell in its stream is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// Why a run is given up, in words.
+pub const GIVEN_UP: &str = "another run of the race was verified first";
+
 /// What the events of a turn say, as far as a run wants to know.
 #[derive(Debug)]
 pub struct Heard {
@@ -168,10 +171,8 @@ pub async fn watch(
         let event = tokio::select! {
             event = launched.next() => Some(event?),
             () = tokio::time::sleep_until(look), if !stopped => None,
-            given_up = bounds.given_up.wait_for(|given_up| *given_up), if !stopped => {
-                if given_up.is_ok() {
-                    stop = Some((Stop::Interrupted, "another run of the race was verified first".to_owned()));
-                }
+            () = given_up(bounds.given_up), if !stopped => {
+                stop = Some((Stop::Interrupted, GIVEN_UP.to_owned()));
                 None
             }
         };
@@ -219,6 +220,14 @@ pub async fn watch(
         None => over.stop,
     };
     Ok((over, notices))
+}
+
+/// Waits until the run is to be given up.
+pub async fn given_up(lane: &mut tokio::sync::watch::Receiver<bool>) {
+    if lane.wait_for(|given_up| *given_up).await.is_err() {
+        // Nobody is left to give it up.
+        std::future::pending::<()>().await;
+    }
 }
 
 fn now(heard: &Heard, live: &mut Live, launched: &LaunchedEvents) -> Used {

@@ -73,6 +73,8 @@ pub enum Cut {
     Interrupted(Signal),
     /// The run's deadline.
     Late,
+    /// A race that another has won.
+    GivenUp,
 }
 
 /// Checks a claim. The first check that fails is the last: what follows stands on it.

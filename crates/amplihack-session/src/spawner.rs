@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_an_error_and_the_thread_goes_on() {
-        assert!(block_on(spawn(Command::new("/nonexistent/program"), false, Box::new(()))).is_err());
+        assert!(block_on(spawn(Command::new("/nonexistent/program"), false, Box::new(()), None)).is_err());
         block_on(spawn(Command::new("true"), false, Box::new(()), None)).unwrap().0.reap();
     }
 }

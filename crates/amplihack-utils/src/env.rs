@@ -109,6 +109,8 @@ pub enum Role {
     Read,
     /// Set by a launch for its descendants, and read by them.
     Passed,
+    /// Set for the command of `--notify`.
+    Told,
 }
 
 /// Every variable that amplihack reads or sets, each declared once.
@@ -208,6 +210,48 @@ pub const VARIABLES: &[Variable] = &[
         role: Role::Read,
         default: "unset",
         meaning: "With the value 1 no lock makes an agent go on.",
+    },
+    Variable {
+        name: "AMPLIHACK_RUN_ID",
+        role: Role::Told,
+        default: "-",
+        meaning: "The unattended run that ended.",
+    },
+    Variable {
+        name: "AMPLIHACK_RUN_OUTCOME",
+        role: Role::Told,
+        default: "-",
+        meaning: "How it ended, in the word of the contract: verified, claimed, max_turns, budget, deadline, denied, failed, stalled or interrupted.",
+    },
+    Variable {
+        name: "AMPLIHACK_RUN_REASON",
+        role: Role::Told,
+        default: "-",
+        meaning: "Why it ended, in a sentence.",
+    },
+    Variable {
+        name: "AMPLIHACK_RUN_AGENT",
+        role: Role::Told,
+        default: "-",
+        meaning: "The agent that was at work last.",
+    },
+    Variable {
+        name: "AMPLIHACK_RUN_TURNS",
+        role: Role::Told,
+        default: "-",
+        meaning: "How many turns it made.",
+    },
+    Variable {
+        name: "AMPLIHACK_RUN_TOKENS",
+        role: Role::Told,
+        default: "-",
+        meaning: "How many tokens it used.",
+    },
+    Variable {
+        name: "AMPLIHACK_RUN_COST_USD",
+        role: Role::Told,
+        default: "-",
+        meaning: "What it cost in dollars; empty where nobody says.",
     },
     Variable {
         name: "XPIA_DEFEND_PATH",

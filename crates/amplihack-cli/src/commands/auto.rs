@@ -158,7 +158,6 @@ impl<'a> House<'a> {
             guard: Some(self.guard.clone()),
             told: board,
             given_up,
-            keep_worktree: false,
         }
     }
 

@@ -141,7 +141,7 @@ pub(crate) fn run(command: SessionsCommand, env: &Env) -> Result<u8, Failure> {
             let ResumeArgs { id, launch } = *args;
             resume(&find::one(&home, &id)?, launch, env)
         }
-        SessionsCommand::Prune(args) => prune::run(&all(&home), args.older_than, args.dry_run),
+        SessionsCommand::Prune(args) => prune::run(&home, &all(&home), args.older_than, args.dry_run),
     }
 }
 

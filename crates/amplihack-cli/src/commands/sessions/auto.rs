@@ -9,6 +9,7 @@ use amplihack_orchestration::journal::{Story, all, find, read};
 use amplihack_orchestration::progress::{checked_name, phase_name};
 use amplihack_orchestration::turns::TurnEnd;
 use amplihack_utils::launcher_context::SessionId;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::print;
@@ -46,6 +47,26 @@ pub(super) fn list(home: &Path) -> String {
         ]);
     }
     format!("\n{}\n", table.trim_fmt())
+}
+
+/// Removes what is kept of runs that ended, or were begun and killed, more than `age` ago, and names them, one a line. Worktrees stay.
+pub(super) fn prune(home: &Path, age: SignedDuration, dry_run: bool) -> Result<String, Failure> {
+    let now = Timestamp::now();
+    let mut out = String::new();
+    for (id, story) in stories(home).into_iter().filter(|(_, story)| !story.is_running()) {
+        let ended = story.ended.as_ref().map_or(story.began, |ended| ended.at);
+        if now.duration_since(ended) < age {
+            continue;
+        }
+        if !dry_run {
+            let directory = id.directory(home);
+            std::fs::remove_dir_all(&directory).map_err(|error| {
+                Failure::system(&format!("{} cannot be removed", directory.display()), &error)
+            })?;
+        }
+        let _ = writeln!(out, "{id}");
+    }
+    Ok(out)
 }
 
 /// What can be read; what cannot is said.

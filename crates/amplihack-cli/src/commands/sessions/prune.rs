@@ -1,6 +1,7 @@
 //! `sessions prune`: what is kept of runs that ended long ago goes.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 use amplihack_session::journal::Recorded;
@@ -9,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::ui::{self, Failure};
 
 /// Removes the journals of `runs` that ended, or were killed, more than `age` ago, and names them.
-pub(super) fn run(runs: &[Recorded], age: Duration, dry_run: bool) -> Result<u8, Failure> {
+pub(super) fn run(home: &Path, runs: &[Recorded], age: Duration, dry_run: bool) -> Result<u8, Failure> {
     let now = Timestamp::now();
     let age = SignedDuration::try_from(age).unwrap_or(SignedDuration::MAX);
     let mut out = String::new();
@@ -26,6 +27,7 @@ pub(super) fn run(runs: &[Recorded], age: Duration, dry_run: bool) -> Result<u8,
         }
         let _ = writeln!(out, "{}", run.id);
     }
+    out += &super::auto::prune(home, age, dry_run)?;
     ui::data(&out)?;
     Ok(0)
 }
