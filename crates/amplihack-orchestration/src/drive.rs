@@ -89,7 +89,8 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
     let home = place.env.amplihack_home().ok_or(AutoError::NoHome)?;
     for agent in [Some(spec.agent), spec.fallback].into_iter().flatten() {
         let first = prompt(&Parts::first(&spec.task, is_wide(agent)));
-        drop(plan(request(&place, &spec, agent, &spec.cwd, first, None), place.env, place.config)?);
+        let first = Prompted { agent, prompt: first, resume: None, dollars: None };
+        drop(plan(request(&place, &spec, &spec.cwd, first), place.env, place.config)?);
     }
     let id = new_session_id().map_err(AutoError::file(&home))?;
     let directory = id.directory(&home);
@@ -138,14 +139,18 @@ fn is_wide(agent: AgentBinary) -> bool {
     wide.iter().any(|mode| profile(agent).row(Capability::Prompt(*mode), RunMode::Headless).is_some())
 }
 
-fn request(
-    place: &Place<'_>,
-    spec: &Spec,
+/// What differs from turn to turn.
+struct Prompted<'a> {
     agent: AgentBinary,
-    cwd: &Path,
     prompt: String,
-    resume: Option<&str>,
-) -> LaunchRequest {
+    resume: Option<&'a str>,
+    /// What is left of a budget in dollars.
+    dollars: Option<f64>,
+}
+
+fn request(place: &Place<'_>, spec: &Spec, cwd: &Path, prompted: Prompted<'_>) -> LaunchRequest {
+    let Prompted { agent, prompt, resume, dollars } = prompted;
+    let keeps = profile(agent).row(Capability::BudgetUsd, RunMode::Headless).is_some();
     LaunchRequest {
         agent,
         installed: None,
@@ -159,6 +164,7 @@ fn request(
                 permissions: spec.permissions,
                 stream: true,
                 live_usage: true,
+                budget_usd: dollars.filter(|_| keeps).map(|dollars| format!("{dollars:.6}")),
                 ..Options::default()
             },
             before_verb: Vec::new(),
@@ -297,8 +303,9 @@ impl<'a> Drive<'a> {
                 let _ = heard.event(&envelope.event);
             }
         }
-        let mut live = Live::new(agent, self.place.env);
-        let totals = live.settle(heard.session(), recorded.record.usage);
+        let before = story.meter.of_session(agent, story.session());
+        let mut live = Live::new(agent, self.place.env, &live_path(&self.journal.directory), before);
+        let totals = live.look(heard.session(), recorded.record.usage);
         if recorded.record.end.is_some() {
             return self.answered(turn, heard.answer(totals, Vec::new(), None));
         }
@@ -329,10 +336,15 @@ impl<'a> Drive<'a> {
             wide: is_wide(agent),
         });
         let cwd = story.directory().to_owned();
-        let wanted = request(&self.place, &story.spec, agent, &cwd, text.clone(), resume.as_deref());
+        let used = story.meter.totals().cost_usd.unwrap_or_default();
+        let dollars = story.spec.budget.usd.map(|most| most - used);
+        let prompted = Prompted { agent, prompt: text.clone(), resume: resume.as_deref(), dollars };
+        let wanted = request(&self.place, &story.spec, &cwd, prompted);
         let heard = Heard::new(agent, resume.as_deref(), story.spec.limits());
         let of = story.spec.max_turns;
-        let mut plan = match plan(wanted, self.place.env, self.place.config) {
+        let before = story.meter.of_session(agent, story.session());
+        let live = Live::new(agent, self.place.env, &live_path(&self.journal.directory), before);
+        let mut plan = match plan(wanted, &live.prepare(self.place.env), self.place.config) {
             Ok(plan) => plan,
             Err(error) => {
                 return self.journal.write(Entry::Stopped { why: Stop::Failed, reason: error.to_string() });
@@ -364,7 +376,7 @@ impl<'a> Drive<'a> {
         for notice in notices.into_iter().filter(|_| ask.turn == 1 || ask.fall_back) {
             self.notice(notice);
         }
-        let (over, notices) = self.watch(launched, heard, agent).await?;
+        let (over, notices) = self.watch(launched, heard, live).await?;
         for notice in notices {
             self.notice(notice);
         }
@@ -375,7 +387,7 @@ impl<'a> Drive<'a> {
         &mut self,
         launched: amplihack_launcher::LaunchedEvents,
         heard: Heard,
-        agent: AgentBinary,
+        live: Live,
     ) -> Result<(Over, Vec<String>), AutoError> {
         let Self { place, journal, id, deadline, .. } = self;
         let (meter, budget): (_, Budget) = (&journal.story.meter, journal.story.spec.budget);
@@ -391,7 +403,6 @@ impl<'a> Drive<'a> {
                 (place.told)(id, &Progress::Used { used: sum });
             }
         };
-        let live = Live::new(agent, place.env);
         let bounds =
             Bounds { deadline: *deadline, over_budget: &over_budget, given_up: &mut place.given_up.clone() };
         watch(launched, heard, live, bounds, &told).await
@@ -509,6 +520,8 @@ impl<'a> Drive<'a> {
         if let Some(pictures) = &self.pictures {
             pictures.forget();
         }
+        // There need not be one.
+        let _ = std::fs::remove_file(live_path(&self.journal.directory));
         Ok(kept)
     }
 
@@ -538,6 +551,11 @@ impl<'a> Drive<'a> {
         }
         Ok(())
     }
+}
+
+/// Where an agent that is told to writes down what it uses.
+fn live_path(directory: &Path) -> PathBuf {
+    directory.join("spans.jsonl")
 }
 
 /// Where the diff of the run in `directory` is.

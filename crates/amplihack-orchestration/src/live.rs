@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use amplihack_agent::AgentBinary;
 use amplihack_agent::event::Totals;
-use amplihack_agent::live::{LiveFile, live_file};
+use amplihack_agent::live::{Counted, LiveFile, ROLLOUT_DEPTH, live_file};
 use amplihack_utils::env::Env;
 
 use crate::budget::tokens;
@@ -22,19 +22,35 @@ pub struct Live {
     path: Option<PathBuf>,
     offset: u64,
     rest: Vec<u8>,
+    /// What the session had used before this launch.
+    before: Totals,
     seen: Totals,
 }
 
 impl Live {
-    /// A look at `agent`, which runs in `env`.
-    pub fn new(agent: AgentBinary, env: &Env) -> Self {
+    /// A look at a launch of `agent` in `env`, whose session had used `before` it; `ours` is where a file of ours may be.
+    pub fn new(agent: AgentBinary, env: &Env, ours: &Path, before: Totals) -> Self {
         Self {
-            file: live_file(agent, env),
+            file: live_file(agent, env, ours),
             path: None,
             offset: 0,
             rest: Vec::new(),
+            before,
             seen: Totals::default(),
         }
+    }
+
+    /// The environment `env` with what the agent needs to write its file, which is begun anew.
+    pub fn prepare(&self, env: &Env) -> Env {
+        let mut env = env.clone();
+        if let Some(LiveFile::Spans { file, env: more }) = &self.file {
+            // There need not be one.
+            let _ = std::fs::remove_file(file);
+            for (name, value) in more {
+                env.set(name, value);
+            }
+        }
+        env
     }
 
     /// Whether there is anything to look at besides the stream.
@@ -44,17 +60,9 @@ impl Live {
 
     /// What is used by now in the agent's `session`, of which the stream says `stated`.
     pub fn look(&mut self, session: Option<&str>, stated: Totals) -> Totals {
-        self.read(session);
-        self.settle_with(stated)
-    }
-
-    /// What was used when the turn was over, of which the stream says `stated`.
-    pub fn settle(&mut self, session: Option<&str>, stated: Totals) -> Totals {
-        self.read(session);
-        self.settle_with(stated)
-    }
-
-    fn settle_with(&self, stated: Totals) -> Totals {
+        if let Some(session) = session {
+            self.read(session);
+        }
         // The agent's own last word is the larger one, unless it was cut off before it.
         if tokens(&self.seen) > tokens(&stated) {
             Totals { cost_usd: stated.cost_usd, premium_requests: stated.premium_requests, ..self.seen }
@@ -63,10 +71,13 @@ impl Live {
         }
     }
 
-    fn read(&mut self, session: Option<&str>) {
-        let (Some(file), Some(session)) = (&self.file, session) else { return };
+    fn read(&mut self, session: &str) {
+        let Some(file) = &self.file else { return };
         if self.path.is_none() {
-            self.path = find(file, file.root(), session, LiveFile::DEPTH);
+            self.path = match file {
+                LiveFile::Rollout { below } => find(below, session, ROLLOUT_DEPTH),
+                LiveFile::Spans { file, .. } => Some(file.clone()),
+            };
         }
         let Some(path) = &self.path else { return };
         // What cannot be read now is read at the next look, or told by the stream at the end.
@@ -75,26 +86,33 @@ impl Live {
         let Some(end) = self.rest.iter().rposition(|byte| *byte == b'\n') else { return };
         let whole: Vec<u8> = self.rest.drain(..=end).collect();
         for line in whole.split(|byte| *byte == b'\n') {
-            if let Some(totals) = file.line(line) {
-                self.seen = totals;
+            match file.line(line, session) {
+                Some(Counted::Total(total)) => self.seen = total,
+                Some(Counted::More(more)) => {
+                    if !self.seen.has_tokens() {
+                        self.seen = self.before;
+                    }
+                    self.seen.add(&more);
+                }
+                None => {}
             }
         }
     }
 }
 
-/// The file of `session` in `directory`, at most `depth` directories below it, the newest directory first.
-fn find(file: &LiveFile, directory: &Path, session: &str, depth: usize) -> Option<PathBuf> {
+/// The file of `session` below `directory`, at most `depth` directories deep, the newest first.
+fn find(directory: &Path, session: &str, depth: usize) -> Option<PathBuf> {
     let mut entries: Vec<PathBuf> =
         std::fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path()).collect();
     entries.sort_unstable_by(|a, b| b.cmp(a));
     let is_of = |path: &&PathBuf| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| file.is_of(name, session))
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| LiveFile::is_of(name, session))
     };
     if let Some(found) = entries.iter().find(is_of) {
         return Some(found.clone());
     }
     let below = depth.checked_sub(1)?;
-    entries.iter().filter(|path| path.is_dir()).find_map(|path| find(file, path, session, below))
+    entries.iter().filter(|path| path.is_dir()).find_map(|path| find(path, session, below))
 }
 
 fn read_on(path: &Path, offset: &mut u64) -> std::io::Result<Vec<u8>> {

@@ -207,7 +207,7 @@ pub async fn watch(
         }
     }
     let stated = launched.usage();
-    let totals = live.settle(heard.session(), stated);
+    let totals = live.look(heard.session(), stated);
     let ended = launched.finish().await?;
     let mut notices: Vec<String> = ended.notices.iter().map(ToString::to_string).collect();
     notices.retain(|notice| !notice.is_empty());

@@ -65,6 +65,11 @@ impl Sandbox {
         format!("{name}-{own}")
     }
 
+    /// A word that stands in the environment of every process of this sandbox, to see that none is left.
+    pub fn everything(&self) -> String {
+        self.root().file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// The home directory.
     pub fn home(&self) -> PathBuf {
         self.root().join("home")

@@ -21,6 +21,7 @@ const OPTIONS: Evidence = Evidence::Probe(PROVED, "claude_understands_every_opti
 const LEVELS: Evidence = Evidence::Probe(PROVED, "claude_keeps_its_permission_levels");
 const HOOKS: Evidence = Evidence::Probe(PROVED, "claude_is_held_by_the_guard");
 const TERMINAL: Evidence = Evidence::Probe(PROVED, "claude_takes_a_prompt_in_a_terminal");
+const DOLLARS: Evidence = Evidence::Probe(PROVED, "claude_keeps_its_budget_in_dollars");
 const COUNTS: Evidence = Evidence::Probe(PROVED, "claude_counts_while_it_works");
 const STREAM: Evidence = Evidence::Probe(PROVED, "claude_streams_what_it_does");
 
@@ -94,6 +95,8 @@ pub(crate) static PROFILE: Profile = Profile {
             COUNTS,
         )
         .note("only with its stream"),
+        Row::new(Capability::BudgetUsd, HEADLESS, ArgShape::FlagEq("--max-budget-usd"), DOLLARS)
+            .note("of the process: what the session cost before does not count"),
     ],
     grammar: Grammar {
         subcommands: &[

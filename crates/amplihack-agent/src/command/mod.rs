@@ -64,6 +64,8 @@ pub struct Options {
     pub permissions: Option<Permissions>,
     /// Print what the agent does as JSON lines, for its [decoder](crate::decode::decoder).
     pub stream: bool,
+    /// End when so many dollars were used, in the agent's own notation.
+    pub budget_usd: Option<String>,
     /// Tell in the stream what the agent used while it works.
     pub live_usage: bool,
     /// The file to which the agent writes what it used, for [`usage_file`](crate::decode::usage_file).
@@ -309,6 +311,9 @@ impl AgentCommand<'_> {
         }
         if options.stream {
             self.option(&mut slots, Capability::Stream, None)?;
+        }
+        if let Some(dollars) = &options.budget_usd {
+            self.option(&mut slots, Capability::BudgetUsd, Some(dollars.into()))?;
         }
         if options.live_usage {
             self.option(&mut slots, Capability::LiveUsage, None)?;

@@ -1,11 +1,14 @@
 //! GitHub Copilot CLI.
 
 pub(crate) mod decode;
+mod spans;
 mod tools;
 mod wire;
 
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
+
+pub(crate) use spans::{span, spans};
 
 use crate::command::Permissions;
 use crate::grammar::{Grammar, Positional, PromptFlag};

@@ -37,7 +37,7 @@ echo '{{"type":"system","subtype":"init","session_id":"s1","model":"fake"}}'
 
 /// `amplihack auto` of the fake Claude with a task, and `args`.
 pub(crate) fn auto(sandbox: &Sandbox, args: &[&str]) -> Run {
-    let all = ["auto", "--agent", "claude", "--permissions", "full", "--json"];
+    let all = ["auto", "--agent", "claude", "--json"];
     let mut all = all.to_vec();
     if !args.contains(&"--task") && !args.contains(&"--task-file") {
         all.extend(["--task", "do it"]);
@@ -104,9 +104,8 @@ fn a_run_ends_when_the_check_passes_and_not_before() {
     assert!(shown["diff"].as_str().unwrap().contains("+x"));
     prepare(&sandbox, &["sessions", "list"]).output().assert_stdout_has(&id);
     // A run that is over cannot go on.
-    auto(&sandbox, &["--json"]).output();
     prepare(&sandbox, &["auto", "--resume", &id]).output().assert_code(1).assert_stderr_has("has ended: verified");
-    procs::assert_none(&sandbox.marker("HOME"));
+    procs::assert_none(&sandbox.everything());
 }
 
 #[test]
@@ -135,7 +134,7 @@ fn an_agent_that_never_stops_uses_up_its_turns() {
     let output = auto(&endless, &["--max-turns", "2", "--max-calls", "5"]).output();
     let last = assert_ended(&output, "max_turns", 1);
     assert_eq!(last["turns"], 2);
-    procs::assert_none(&endless.marker("HOME"));
+    procs::assert_none(&endless.everything());
 }
 
 #[test]
@@ -147,7 +146,7 @@ fn the_same_failing_call_and_silence_are_stalls() {
     let silent = claude("sleep 60");
     let output = auto(&silent, &["--idle-timeout", "700ms"]).output();
     assert_ended(&output, "stalled", 1);
-    procs::assert_none(&silent.marker("HOME"));
+    procs::assert_none(&silent.everything());
 }
 
 #[test]
@@ -324,7 +323,7 @@ fn a_signal_ends_a_run_and_says_so() {
     running.signal(Signal::INT);
     let output = running.wait();
     assert_ended(&output, "interrupted", 130);
-    procs::assert_none(&sandbox.marker("HOME"));
+    procs::assert_none(&sandbox.everything());
 }
 
 #[test]

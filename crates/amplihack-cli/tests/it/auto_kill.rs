@@ -53,7 +53,7 @@ fn a_killed_run_ends_as_if_undisturbed() {
             let last = go_on(&sandbox);
             assert_eq!(last["end"], "verified", "round {round}: {last}");
         }
-        procs::assert_none_soon(&sandbox.marker("HOME"), Duration::from_secs(10));
+        procs::assert_none_soon(&sandbox.everything(), Duration::from_secs(10));
         let steps = fs::read_to_string(sandbox.work().join("steps")).unwrap();
         assert_eq!(steps, "step0\nstep1\nstep2\n", "round {round}");
         let entries = journal(&sandbox);
@@ -79,11 +79,11 @@ fn a_resume_first_ends_what_the_dead_process_left() {
     running.until_stdout_has("\"writing\"");
     running.signal(Signal::KILL);
     running.wait();
-    let left = procs::with_marker(&sandbox.marker("HOME"));
+    let left = procs::with_marker(&sandbox.everything());
     assert!(!left.is_empty(), "the agent ignores the signal of its parent's death");
     let last = go_on(&sandbox);
     assert_eq!((&last["end"], &last["turns"]), (&"verified".into(), &1.into()));
-    procs::assert_none(&sandbox.marker("HOME"));
+    procs::assert_none(&sandbox.everything());
     // It is the same session, told what happened.
     let runs = sandbox.runs();
     let words: Vec<String> = runs[1].args().iter().map(amplihack_testkit::Bytes::lossy).collect();

@@ -74,7 +74,7 @@ fn twelve_tasks_over_three_agents_run_four_at_once() {
     assert_eq!(list.matches("worktree ").count(), 1 + 5, "{list}");
     assert!(!list.contains("locked") && !list.contains("prunable"), "{list}");
     assert_eq!(sandbox.run("git", ["status", "--porcelain"]).stdout_text(), "");
-    procs::assert_none(&sandbox.marker("HOME"));
+    procs::assert_none(&sandbox.everything());
 }
 
 #[test]
@@ -113,5 +113,5 @@ fn a_race_has_one_winner_and_the_others_are_ended_with_their_work_kept() {
         assert!(std::path::Path::new(tree).join(file).exists(), "{row}");
     }
     assert!(!worktrees(&sandbox).contains("locked"));
-    procs::assert_none(&sandbox.marker("HOME"));
+    procs::assert_none(&sandbox.everything());
 }

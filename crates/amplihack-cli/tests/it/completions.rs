@@ -4,7 +4,7 @@ use amplihack_testkit::{Run, Sandbox};
 
 use crate::world::run;
 
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 19] = [
     "claude",
     "copilot",
     "codex",
@@ -16,6 +16,8 @@ const VERBS: [&str; 17] = [
     "demo",
     "install",
     "uninstall",
+    "auto",
+    "parallel",
     "sessions",
     "stream",
     "config",

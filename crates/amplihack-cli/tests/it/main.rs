@@ -22,7 +22,6 @@ mod doctor;
 mod dry_run;
 mod evidence;
 mod exit_codes;
-mod explore;
 mod fakes;
 mod input;
 mod install;

@@ -141,6 +141,25 @@ fn copilot_keeps_its_budget() {
     keeps_its_budget(AgentBinary::Copilot);
 }
 
+/// A budget of dollars ends it too, over turns: what the session cost before counts once.
+#[test]
+fn claude_keeps_its_budget_in_dollars() {
+    let agent = AgentBinary::Claude;
+    World::with(agent, Script::new([tool("echo on and on"), tool("true"), text("working")]), |world| {
+        let output = auto(world, agent, &["--verify", "true", "--max-turns", "1"]);
+        let turn = ended(&output)["used"]["cost_usd"].as_f64().unwrap();
+        assert!(turn > 0.0, "{output}");
+        // Of the third turn one reply is over the budget, and one may be under way.
+        let budget = format!("{:.6}", turn * 2.2);
+        let before = world.server.usage("run").replies;
+        let output = auto(world, agent, &["--budget-usd", &budget]);
+        let last = assert_ended(&output, "budget", 5);
+        assert_eq!(last["turns"], 3);
+        let replies = world.server.usage("run").replies - before;
+        assert!((7..=8).contains(&replies), "{replies} replies\n{output}");
+    });
+}
+
 /// A denied call is told, and ends the run only where that was asked for.
 fn tells_what_was_denied(agent: AgentBinary) {
     let script = Script::new([tool("git commit --allow-empty --no-verify -m x"), text("done")]);

@@ -92,7 +92,7 @@ impl World {
 
     /// A word that stands in the environment of every process of this world.
     pub(crate) fn everything(&self) -> String {
-        self.sandbox.root().file_name().unwrap().to_str().unwrap().to_owned()
+        self.sandbox.everything()
     }
 
     /// Runs `amplihack` with `args` and no stdin.
