@@ -26,12 +26,17 @@ pub enum LiveFile {
 }
 
 /// What a line says.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Counted {
     /// So much is used in all of the session.
     Total(Totals),
-    /// So much more was used in this launch.
-    More(Totals),
+    /// So much more was used in this launch, or in one below it.
+    More {
+        /// The session that it was used in: the first that is named is the launch's own.
+        session: String,
+        /// How much.
+        amounts: Totals,
+    },
 }
 
 /// How many directories stand between a directory of rollouts and a rollout.
@@ -53,11 +58,11 @@ impl LiveFile {
         name.strip_suffix(".jsonl").is_some_and(|stem| !session.is_empty() && stem.ends_with(session))
     }
 
-    /// What `line` says of `session`, if anything.
-    pub fn line(&self, line: &[u8], session: &str) -> Option<Counted> {
+    /// What `line` says, if anything.
+    pub fn line(&self, line: &[u8]) -> Option<Counted> {
         match self {
             Self::Rollout { .. } => crate::codex::rollout_line(line).map(Counted::Total),
-            Self::Spans { .. } => crate::copilot::span(line, session).map(Counted::More),
+            Self::Spans { .. } => crate::copilot::span(line),
         }
     }
 }

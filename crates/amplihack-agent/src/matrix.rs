@@ -51,6 +51,8 @@ pub enum Capability {
     Permissions(Permissions),
     /// Print what it does as JSON lines while it works.
     Stream,
+    /// Give its answer as a JSON object by the schema in a file.
+    AnswerSchema,
     /// End by itself when it has cost so many dollars.
     BudgetUsd,
     /// Tell in its stream what it used while it works, and not at the end only.
@@ -73,6 +75,7 @@ impl fmt::Display for Capability {
             Self::Hooks => f.write_str("the guard's hooks"),
             Self::Permissions(level) => write!(f, "--permissions {level}"),
             Self::Stream => f.write_str("a stream of events"),
+            Self::AnswerSchema => f.write_str("an answer by a schema"),
             Self::BudgetUsd => f.write_str("a budget in dollars"),
             Self::LiveUsage => f.write_str("its usage while it works"),
             Self::UsageFile => f.write_str("a file of its usage"),

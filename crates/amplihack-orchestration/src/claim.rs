@@ -12,6 +12,19 @@ const LAST_LINES: usize = 12;
 /// The most that is kept of a summary, in bytes.
 const MAX_SUMMARY: usize = 4096;
 
+/// The JSON schema of a claim, for agents that can be held to one.
+pub const SCHEMA: &str = r#"{
+  "type": "object",
+  "properties": {
+    "status": { "type": "string", "enum": ["done", "working", "blocked"] },
+    "summary": { "type": "string" },
+    "changes": { "type": "boolean" }
+  },
+  "required": ["status", "summary", "changes"],
+  "additionalProperties": false
+}
+"#;
+
 /// How far an agent says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -84,6 +97,18 @@ mod tests {
         }
         let claim = read(&format!("AMPLIHACK-STATUS: {done}")).unwrap();
         assert_eq!((claim.summary.as_deref(), claim.changes), (Some("it's"), Some(true)));
+    }
+
+    #[test]
+    fn the_schema_describes_a_claim() {
+        let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
+        let claim = Claim { status: Status::Working, summary: Some("s".to_owned()), changes: Some(false) };
+        let written = serde_json::to_value(&claim).unwrap();
+        let named = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(named(&written), named(&schema["properties"]));
+        for status in schema["properties"]["status"]["enum"].as_array().unwrap() {
+            assert!(serde_json::from_value::<Status>(status.clone()).is_ok(), "{status}");
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ use tokio::time::Instant;
 
 use crate::append;
 use crate::budget::{Budget, Used};
+use crate::claim::SCHEMA;
 use crate::error::AutoError;
 use crate::journal::{Entry, Journal};
 use crate::live::Live;
@@ -89,7 +90,7 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
     let home = place.env.amplihack_home().ok_or(AutoError::NoHome)?;
     for agent in [Some(spec.agent), spec.fallback].into_iter().flatten() {
         let first = prompt(&Parts::first(&spec.task, is_wide(agent)));
-        let first = Prompted { agent, prompt: first, resume: None, dollars: None };
+        let first = Prompted { agent, prompt: first, resume: None, dollars: None, schema: None };
         drop(plan(request(&place, &spec, &spec.cwd, first), place.env, place.config)?);
     }
     let id = new_session_id().map_err(AutoError::file(&home))?;
@@ -135,8 +136,11 @@ fn hold(directory: &Path, id: &SessionId) -> Result<FileLock, AutoError> {
 
 /// Whether an agent takes prompts by a channel that holds more than an argument.
 fn is_wide(agent: AgentBinary) -> bool {
-    let wide = [DeliveryMode::Stdin, DeliveryMode::Tempfile];
-    wide.iter().any(|mode| profile(agent).row(Capability::Prompt(*mode), RunMode::Headless).is_some())
+    [DeliveryMode::Stdin, DeliveryMode::Tempfile].into_iter().any(|mode| has(agent, Capability::Prompt(mode)))
+}
+
+fn has(agent: AgentBinary, cap: Capability) -> bool {
+    profile(agent).row(cap, RunMode::Headless).is_some()
 }
 
 /// What differs from turn to turn.
@@ -146,11 +150,13 @@ struct Prompted<'a> {
     resume: Option<&'a str>,
     /// What is left of a budget in dollars.
     dollars: Option<f64>,
+    /// The file of a claim's schema.
+    schema: Option<&'a Path>,
 }
 
 fn request(place: &Place<'_>, spec: &Spec, cwd: &Path, prompted: Prompted<'_>) -> LaunchRequest {
-    let Prompted { agent, prompt, resume, dollars } = prompted;
-    let keeps = profile(agent).row(Capability::BudgetUsd, RunMode::Headless).is_some();
+    let Prompted { agent, prompt, resume, dollars, schema } = prompted;
+    let keeps = has(agent, Capability::BudgetUsd);
     LaunchRequest {
         agent,
         installed: None,
@@ -163,6 +169,7 @@ fn request(place: &Place<'_>, spec: &Spec, cwd: &Path, prompted: Prompted<'_>) -
                 resume: resume.map(Into::into),
                 permissions: spec.permissions,
                 stream: true,
+                answer_schema: schema.filter(|_| has(agent, Capability::AnswerSchema)).map(Into::into),
                 live_usage: true,
                 budget_usd: dollars.filter(|_| keeps).map(|dollars| format!("{dollars:.6}")),
                 ..Options::default()
@@ -231,6 +238,8 @@ impl<'a> Drive<'a> {
     async fn run(mut self, resumed: bool) -> Result<Summary, AutoError> {
         let pid = std::process::id();
         self.journal.write(Entry::Driven { pid, start_time: start_time(pid).unwrap_or_default() })?;
+        let schema = self.journal.directory.join("schema.json");
+        write_atomic(&schema, SCHEMA.as_bytes(), 0o600, Durability::Process).map_err(AutoError::file(&schema))?;
         if let Some(tree) = self.journal.story.worktree.clone().filter(|_| self.journal.story.ended.is_none()) {
             tree.make(&self.processes).await?;
         }
@@ -309,8 +318,9 @@ impl<'a> Drive<'a> {
         if recorded.record.end.is_some() {
             return self.answered(turn, heard.answer(totals, Vec::new(), None));
         }
-        self.interrupted = heard.session().is_some();
-        let used = Used { agent, session: heard.session().map(str::to_owned), totals };
+        let session = heard.session().or(live.session()).map(str::to_owned);
+        self.interrupted = session.is_some();
+        let used = Used { agent, session, totals };
         self.journal.write(Entry::Broken { turn, used })
     }
 
@@ -334,11 +344,13 @@ impl<'a> Drive<'a> {
             findings: story.findings.as_deref(),
             appended: &texts,
             wide: is_wide(agent),
+            schema: has(agent, Capability::AnswerSchema),
         });
         let cwd = story.directory().to_owned();
+        let schema = self.journal.directory.join("schema.json");
         let used = story.meter.totals().cost_usd.unwrap_or_default();
         let dollars = story.spec.budget.usd.map(|most| most - used);
-        let prompted = Prompted { agent, prompt: text.clone(), resume: resume.as_deref(), dollars };
+        let prompted = Prompted { agent, prompt: text.clone(), resume: resume.as_deref(), dollars, schema: Some(&schema) };
         let wanted = request(&self.place, &story.spec, &cwd, prompted);
         let heard = Heard::new(agent, resume.as_deref(), story.spec.limits());
         let of = story.spec.max_turns;

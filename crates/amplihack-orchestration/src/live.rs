@@ -25,6 +25,8 @@ pub struct Live {
     /// What the session had used before this launch.
     before: Totals,
     seen: Totals,
+    /// The session, as its stream or its file told it.
+    session: Option<String>,
 }
 
 impl Live {
@@ -37,6 +39,7 @@ impl Live {
             rest: Vec::new(),
             before,
             seen: Totals::default(),
+            session: None,
         }
     }
 
@@ -61,8 +64,9 @@ impl Live {
     /// What is used by now in the agent's `session`, of which the stream says `stated`.
     pub fn look(&mut self, session: Option<&str>, stated: Totals) -> Totals {
         if let Some(session) = session {
-            self.read(session);
+            self.session = Some(session.to_owned());
         }
+        self.read();
         // The agent's own last word is the larger one, unless it was cut off before it.
         if tokens(&self.seen) > tokens(&stated) {
             Totals { cost_usd: stated.cost_usd, premium_requests: stated.premium_requests, ..self.seen }
@@ -71,11 +75,18 @@ impl Live {
         }
     }
 
-    fn read(&mut self, session: &str) {
+    /// The session, where its file has told it before its stream does.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    fn read(&mut self) {
         let Some(file) = &self.file else { return };
         if self.path.is_none() {
             self.path = match file {
-                LiveFile::Rollout { below } => find(below, session, ROLLOUT_DEPTH),
+                LiveFile::Rollout { below } => {
+                    self.session.as_deref().and_then(|session| find(below, session, ROLLOUT_DEPTH))
+                }
                 LiveFile::Spans { file, .. } => Some(file.clone()),
             };
         }
@@ -86,13 +97,16 @@ impl Live {
         let Some(end) = self.rest.iter().rposition(|byte| *byte == b'\n') else { return };
         let whole: Vec<u8> = self.rest.drain(..=end).collect();
         for line in whole.split(|byte| *byte == b'\n') {
-            match file.line(line, session) {
+            match file.line(line) {
                 Some(Counted::Total(total)) => self.seen = total,
-                Some(Counted::More(more)) => {
-                    if !self.seen.has_tokens() {
-                        self.seen = self.before;
+                Some(Counted::More { session, amounts }) => {
+                    // A nested agent writes here too, later.
+                    if *self.session.get_or_insert_with(|| session.clone()) == session {
+                        if !self.seen.has_tokens() {
+                            self.seen = self.before;
+                        }
+                        self.seen.add(&amounts);
                     }
-                    self.seen.add(&more);
                 }
                 None => {}
             }

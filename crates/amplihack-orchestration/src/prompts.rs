@@ -31,6 +31,8 @@ pub struct Parts<'a> {
     pub appended: &'a [String],
     /// The agent takes prompts by a wide channel.
     pub wide: bool,
+    /// The agent is held to the schema of a claim.
+    pub schema: bool,
 }
 
 impl<'a> Parts<'a> {
@@ -46,6 +48,7 @@ impl<'a> Parts<'a> {
             findings: None,
             appended: &[],
             wide,
+            schema: false,
         }
     }
 }
@@ -94,10 +97,16 @@ pub fn prompt(parts: &Parts<'_>) -> String {
     for message in parts.appended {
         quote(&mut out, "The user adds", message);
     }
+    let form = if parts.schema {
+        "\nAnswer with the object that you were given the schema of, and put into its summary what you have to say.\n".to_owned()
+    } else {
+        format!(
+            "\nEnd your answer with one line, exactly in this form:\n{MARK} {{\"status\": \"done\", \"summary\": \"…\", \"changes\": true}}\n"
+        )
+    };
     let _ = write!(
         out,
-        "\nEnd your answer with one line, exactly in this form:\n{MARK} {{\"status\": \"done\", \"summary\": \"…\", \"changes\": true}}\n\
-         status: done, if everything that the task asks for is done and you have seen it; working, if there is more to do; \
+        "{form}status: done, if everything that the task asks for is done and you have seen it; working, if there is more to do; \
          blocked, if only a person can help.\nchanges: whether the task asks for changes to files."
     );
     out

@@ -22,6 +22,7 @@ const OPTIONS: Evidence = Evidence::Probe(PROVED, "codex_understands_every_optio
 const LEVELS: Evidence = Evidence::Probe(PROVED, "codex_keeps_its_permission_levels");
 const HOOKS: Evidence = Evidence::Probe(PROVED, "codex_is_held_by_the_guard");
 const TERMINAL: Evidence = Evidence::Probe(PROVED, "codex_takes_a_prompt_in_a_terminal");
+const SCHEMA: Evidence = Evidence::Probe(PROVED, "codex_answers_by_a_schema");
 const STREAM: Evidence = Evidence::Probe(PROVED, "codex_streams_what_it_does");
 const HELP: Evidence = Evidence::Documented("codex --help, 0.171.0");
 
@@ -97,6 +98,7 @@ pub(crate) static PROFILE: Profile = Profile {
         ),
         Row::new(Capability::Stream, HEADLESS, ArgShape::Words(Slot::Option, &["--json"]), STREAM)
             .note("an interrupted run says nothing of its end; after a resume its tokens are those of all of the session"),
+        Row::new(Capability::AnswerSchema, HEADLESS, ArgShape::FlagEq("--output-schema"), SCHEMA),
     ],
     grammar: Grammar {
         subcommands: &[

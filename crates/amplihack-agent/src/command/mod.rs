@@ -64,6 +64,8 @@ pub struct Options {
     pub permissions: Option<Permissions>,
     /// Print what the agent does as JSON lines, for its [decoder](crate::decode::decoder).
     pub stream: bool,
+    /// The file of the JSON schema that the answer keeps to.
+    pub answer_schema: Option<Box<Path>>,
     /// End when so many dollars were used, in the agent's own notation.
     pub budget_usd: Option<String>,
     /// Tell in the stream what the agent used while it works.
@@ -311,6 +313,9 @@ impl AgentCommand<'_> {
         }
         if options.stream {
             self.option(&mut slots, Capability::Stream, None)?;
+        }
+        if let Some(file) = &options.answer_schema {
+            self.option(&mut slots, Capability::AnswerSchema, Some(file.to_path_buf().into()))?;
         }
         if let Some(dollars) = &options.budget_usd {
             self.option(&mut slots, Capability::BudgetUsd, Some(dollars.into()))?;

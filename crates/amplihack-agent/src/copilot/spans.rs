@@ -6,7 +6,7 @@ use amplihack_utils::env::Env;
 use serde::Deserialize;
 
 use crate::event::Totals;
-use crate::live::LiveFile;
+use crate::live::{Counted, LiveFile};
 
 /// Spans at `file`, unless the user sends them elsewhere or wants none.
 pub(crate) fn spans(env: &Env, file: &Path) -> Option<LiveFile> {
@@ -46,14 +46,16 @@ struct Attributes {
     written: u64,
 }
 
-/// What an answer in the conversation `session` used, if the line is about one.
-pub(crate) fn span(line: &[u8], session: &str) -> Option<Totals> {
+/// What an answer of the model used, and in which conversation, if the line is about one.
+pub(crate) fn span(line: &[u8]) -> Option<Counted> {
     memchr::memmem::find(line, b"gen_ai.usage.input_tokens")?;
     let Attributes { operation, conversation, input, output, read, written } =
         serde_json::from_slice::<Span>(line).ok()?.attributes;
-    // Spans around others sum up what those say; a nested Copilot writes here too.
-    (operation == "chat" && conversation == session)
-        .then(|| Totals::of_whole_input(input, output, read, written))
+    // Spans around others sum up what those say.
+    (operation == "chat").then(|| Counted::More {
+        session: conversation,
+        amounts: Totals::of_whole_input(input, output, read, written),
+    })
 }
 
 #[cfg(test)]
@@ -61,17 +63,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_of_this_conversation_counts() {
+    fn an_answer_counts_in_its_conversation() {
         let line = |operation: &str, id: &str| {
             format!(
                 r#"{{"type":"span","name":"chat m","attributes":{{"gen_ai.operation.name":"{operation}","gen_ai.conversation.id":"{id}","gen_ai.usage.input_tokens":14,"gen_ai.usage.output_tokens":5,"gen_ai.usage.cache_read.input_tokens":4,"github.copilot.cost":0.0}}}}"#
             )
         };
-        let totals = span(line("chat", "s").as_bytes(), "s").unwrap();
-        assert_eq!((totals.input_tokens, totals.cache_read_tokens, totals.output_tokens), (10, 4, 5));
-        assert_eq!(span(line("chat", "other").as_bytes(), "s"), None);
-        assert_eq!(span(line("invoke_agent", "s").as_bytes(), "s"), None);
-        assert_eq!(span(b"{}", "s"), None);
+        let Counted::More { session, amounts } = span(line("chat", "s").as_bytes()).unwrap() else { panic!() };
+        assert_eq!(session, "s");
+        assert_eq!((amounts.input_tokens, amounts.cache_read_tokens, amounts.output_tokens), (10, 4, 5));
+        assert_eq!(span(line("invoke_agent", "s").as_bytes()), None);
+        assert_eq!(span(b"{}"), None);
     }
 
     #[test]

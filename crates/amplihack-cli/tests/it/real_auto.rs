@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{Reply, Script, Usage};
+use amplihack_probe::model::{Body, Reply, Script, Usage};
 use amplihack_testkit::{Output, Run, procs};
 use serde_json::Value;
 
@@ -139,6 +139,27 @@ fn codex_keeps_its_budget() {
 #[test]
 fn copilot_keeps_its_budget() {
     keeps_its_budget(AgentBinary::Copilot);
+}
+
+/// Codex is held to the schema of a claim, in a session that goes on too, and the object is the claim.
+#[test]
+fn codex_answers_by_a_schema() {
+    let object = |status: &str| {
+        Reply::Text(format!("{{\"status\":\"{status}\",\"summary\":\"it's so\",\"changes\":false}}"))
+    };
+    let script = Script::new([object("working"), object("done")]).over_conversation();
+    World::with(AgentBinary::Codex, script, |world| {
+        let output = auto(world, AgentBinary::Codex, &["--verify", "true"]);
+        assert_eq!(assert_ended(&output, "verified", 0)["turns"], 2);
+        let mut calls = 0;
+        for request in world.server.requests("run").iter().filter(|request| request.dialect.is_some()) {
+            let Body::Json(body) = &request.body else { panic!("{request:?}") };
+            let statuses = &body["text"]["format"]["schema"]["properties"]["status"]["enum"];
+            assert_eq!(*statuses, serde_json::json!(["done", "working", "blocked"]), "{}", body["text"]);
+            calls += 1;
+        }
+        assert_eq!(calls, 2);
+    });
 }
 
 /// A budget of dollars ends it too, over turns: what the session cost before counts once.
