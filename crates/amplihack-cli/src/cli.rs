@@ -14,6 +14,10 @@ use crate::commands::sessions::SessionsCommand;
 use crate::commands::stream::StreamCommand;
 use crate::ui::Format;
 
+mod unattended;
+
+pub(crate) use unattended::{AutoArgs, AutoCommand, ParallelArgs, Running, Unattended};
+
 /// A control plane for coding-agent CLIs.
 ///
 /// Launches Claude Code, GitHub Copilot CLI, Codex, Microsoft Amplifier and Amp with the prompt intact, and lets every
@@ -164,135 +168,6 @@ pub(crate) struct LaunchArgs {
     pub args: Vec<OsString>,
 }
 
-// Options of unattended runs.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Unattended runs")]
-pub(crate) struct Unattended {
-    /// A shell command that ends with 0 when the task is done; may be repeated
-    #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
-    pub verify: Vec<String>,
-    /// Ask the agent at most so often; default: 10
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub max_turns: Option<u32>,
-    /// End the run when it has cost so many dollars
-    #[arg(long, value_name = "X", value_parser = dollars)]
-    pub budget_usd: Option<f64>,
-    /// End the run when it has used so many tokens: input, cache write, cache read and output
-    #[arg(long, value_name = "N")]
-    pub budget_tokens: Option<u64>,
-    /// End the run after this time, as in 90s or 2h
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub deadline: Option<Duration>,
-    /// Work in a git worktree, on a branch of its own; kept while it holds work
-    #[arg(long)]
-    pub worktree: bool,
-    /// Go on with this agent when the first one reports that its account is used up or not accepted
-    #[arg(long, value_name = "AGENT", value_parser = agent)]
-    pub fallback: Option<AgentBinary>,
-    /// A shell command to run once at the end, with the outcome in its environment
-    #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
-    pub notify: Option<String>,
-    /// Cut a turn after so many calls of tools; default: 500
-    #[arg(long, value_name = "N")]
-    pub max_calls: Option<u32>,
-}
-
-impl Unattended {
-    /// Whether anything is asked for.
-    pub(crate) fn is_set(&self) -> bool {
-        !self.verify.is_empty()
-            || self.worktree
-            || self.max_turns.is_some()
-            || self.budget_usd.is_some()
-            || self.budget_tokens.is_some()
-            || self.deadline.is_some()
-            || self.fallback.is_some()
-            || self.notify.is_some()
-            || self.max_calls.is_some()
-    }
-}
-
-// What unattended runs share with launches.
-#[derive(Debug, Args)]
-pub(crate) struct Running {
-    /// What the agent may do without asking; default: the agent's own default, which mostly is to write nothing
-    #[arg(long, value_name = "LEVEL")]
-    pub permissions: Option<Level>,
-    /// The model
-    #[arg(long, value_name = "M")]
-    pub model: Option<String>,
-    /// End the run with 4 when the policy or the agent denies a call
-    #[arg(long)]
-    pub fail_on_denial: bool,
-    /// Do not put the guard between the agent and the shell
-    #[arg(long)]
-    pub no_hooks: bool,
-    /// End a run whose agent is silent for this long while no tool of it runs; default: 10min
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub idle_timeout: Option<Duration>,
-    /// Print what happens as objects, one a line
-    #[arg(long)]
-    pub json: bool,
-}
-
-// Options of `auto`.
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
-pub(crate) struct AutoArgs {
-    #[command(subcommand)]
-    pub command: Option<AutoCommand>,
-    /// The agent; default: the one that is in charge here (see `which`)
-    #[arg(long, value_name = "AGENT", value_parser = agent)]
-    pub agent: Option<AgentBinary>,
-    /// The task
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub task: Option<OsString>,
-    /// Read the task from a file; - is stdin
-    #[arg(long, value_name = "F|-", conflicts_with = "task")]
-    pub task_file: Option<PathBuf>,
-    /// Go on with a run whose process ended before it did
-    #[arg(long, value_name = "ID", conflicts_with_all = ["task", "task_file", "agent"])]
-    pub resume: Option<String>,
-    #[command(flatten)]
-    pub running: Running,
-    #[command(flatten)]
-    pub unattended: Unattended,
-}
-
-/// Commands about unattended runs.
-#[derive(Debug, Subcommand)]
-pub(crate) enum AutoCommand {
-    /// Put a message into the next turn of a run that goes on
-    Append {
-        /// The run, or the beginning of its id
-        id: String,
-        /// The message
-        #[arg(allow_hyphen_values = true)]
-        text: String,
-    },
-}
-
-// Options of `parallel`.
-#[derive(Debug, Args)]
-pub(crate) struct ParallelArgs {
-    /// The tasks: one a line, or separated by lines of ---; with --race all of it is one task; - is stdin
-    #[arg(long, value_name = "F|-")]
-    pub task_file: PathBuf,
-    /// The agents, which take turns at the tasks; default: the one that is in charge here
-    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = agent)]
-    pub agents: Vec<AgentBinary>,
-    /// Run at most so many at once
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub max: u32,
-    /// Give one task to every agent, and keep the first verified result
-    #[arg(long)]
-    pub race: bool,
-    #[command(flatten)]
-    pub running: Running,
-    #[command(flatten)]
-    pub unattended: Unattended,
-}
-
 /// What is printed of a headless run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
@@ -422,12 +297,6 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn agent(name: &str) -> Result<AgentBinary, String> {
     let all = AgentBinary::ALL.map(AgentBinary::name).join(", ");
     AgentBinary::from_name(name).ok_or_else(|| format!("no agent of that name; use one of {all}"))
-}
-
-/// An amount of dollars above zero.
-fn dollars(text: &str) -> Result<f64, String> {
-    let amount: f64 = text.parse().map_err(|_| "no amount; write it as 2.50".to_owned())?;
-    if amount.is_finite() && amount > 0.0 { Ok(amount) } else { Err("an amount is above zero".to_owned()) }
 }
 
 /// A span of time such as `90s`, `5min` or `1h 30m`.

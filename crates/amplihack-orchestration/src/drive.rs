@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_agent::event::{Envelope, Totals};
-use amplihack_agent::{AgentBinary, Capability, Options, RunMode, profile};
+use amplihack_agent::{AgentBinary, Capability};
 use amplihack_hooks::registration::Program;
-use amplihack_launcher::doctor::requested;
-use amplihack_launcher::{Hosting, LaunchRequest, Streams, Task, Wanted, plan, start_events};
+use amplihack_launcher::{Hosting, Streams, Wanted, plan, start_events};
 use amplihack_session::journal::{Recorded, events_path};
 use amplihack_session::{Interruptions, Output, end_left};
 use amplihack_utils::config::Config;
@@ -16,11 +15,15 @@ use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
 use amplihack_utils::launcher_context::{SessionId, new_session_id};
 use amplihack_utils::lock::FileLock;
 use amplihack_utils::log::read_from;
-use amplihack_utils::prompt_delivery::DeliveryMode;
 use amplihack_utils::sys::{Signal, start_time};
 use jiff::Timestamp;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
+
+mod ask;
+mod finish;
+
+use ask::{Prompted, has, is_wide, request};
 
 use crate::append;
 use crate::budget::{Budget, Used};
@@ -36,10 +39,8 @@ use crate::tree::Pictures;
 use crate::turn::{Bounds, GIVEN_UP, Heard, Over, given_up, watch};
 use crate::turns::{Ask, AutoEnd, Stop, TurnEnd, TurnOutput};
 use crate::verify::{Claimed, Cut, verify};
-use crate::worktree::{Fate, Tree};
+use crate::worktree::Tree;
 
-/// How long the command that tells the end may take.
-const NOTIFY_TIMEOUT: Duration = Duration::from_mins(1);
 /// What is kept of an agent's standard error.
 const STDERR: usize = 64 * 1024;
 
@@ -98,9 +99,10 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
     create_private_dir(&directory).map_err(AutoError::file(&directory))?;
     let lock = hold(&directory, &id)?;
     let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str());
-    let worktree = match spec.worktree {
-        true => Some(Tree::plan(&processes, &home, &spec.cwd, id.as_str()).await?),
-        false => None,
+    let worktree = if spec.worktree {
+        Some(Tree::plan(&processes, &home, &spec.cwd, id.as_str()).await?)
+    } else {
+        None
     };
     let journal = Journal::begin(&home, &id, spec, worktree)?;
     Drive::new(place, home, id, journal, processes, lock)?.run(false).await
@@ -132,54 +134,6 @@ pub async fn resume(place: Place<'_>, id: SessionId) -> Result<Summary, AutoErro
 fn hold(directory: &Path, id: &SessionId) -> Result<FileLock, AutoError> {
     FileLock::acquire(&directory.join("lock"), Duration::ZERO)
         .map_err(|source| AutoError::Driven { id: id.to_string(), source })
-}
-
-/// Whether an agent takes prompts by a channel that holds more than an argument.
-fn is_wide(agent: AgentBinary) -> bool {
-    [DeliveryMode::Stdin, DeliveryMode::Tempfile].into_iter().any(|mode| has(agent, Capability::Prompt(mode)))
-}
-
-fn has(agent: AgentBinary, cap: Capability) -> bool {
-    profile(agent).row(cap, RunMode::Headless).is_some()
-}
-
-/// What differs from turn to turn.
-struct Prompted<'a> {
-    agent: AgentBinary,
-    prompt: String,
-    resume: Option<&'a str>,
-    /// What is left of a budget in dollars.
-    dollars: Option<f64>,
-    /// The file of a claim's schema.
-    schema: Option<&'a Path>,
-}
-
-fn request(place: &Place<'_>, spec: &Spec, cwd: &Path, prompted: Prompted<'_>) -> LaunchRequest {
-    let Prompted { agent, prompt, resume, dollars, schema } = prompted;
-    let keeps = has(agent, Capability::BudgetUsd);
-    LaunchRequest {
-        agent,
-        installed: None,
-        mode: RunMode::Headless,
-        task: Task::Prompt {
-            prompt: Some(prompt),
-            requested: requested(place.config),
-            options: Options {
-                model: spec.model.as_ref().map(Into::into),
-                resume: resume.map(Into::into),
-                permissions: spec.permissions,
-                stream: true,
-                answer_schema: schema.filter(|_| has(agent, Capability::AnswerSchema)).map(Into::into),
-                live_usage: true,
-                budget_usd: dollars.filter(|_| keeps).map(|dollars| format!("{dollars:.6}")),
-                ..Options::default()
-            },
-            before_verb: Vec::new(),
-            extra: Vec::new(),
-        },
-        guard: place.guard.clone().filter(|_| spec.guarded),
-        cwd: cwd.to_owned(),
-    }
 }
 
 /// A run that is being driven.
@@ -471,97 +425,6 @@ impl<'a> Drive<'a> {
                 self.journal.write(Entry::Stopped { why: Stop::Deadline, reason })
             }
         }
-    }
-
-    async fn finish(mut self, end: AutoEnd, reason: String) -> Result<Summary, AutoError> {
-        let signal = self.heard_signal().await;
-        let kept = match self.journal.story.ended {
-            None => self.close(end, &reason).await?,
-            Some(_) => self.journal.story.worktree.clone().filter(|tree| tree.path.is_dir()),
-        };
-        let story = &self.journal.story;
-        let mut denied: Vec<String> = story.turns.iter().flat_map(|turn| turn.denied.iter().cloned()).collect();
-        denied.dedup();
-        let summary = Summary {
-            id: self.id.clone(),
-            end,
-            reason,
-            agent: story.agent,
-            turns: story.turns.last().map_or(0, |last| last.turn),
-            used: story.meter.totals(),
-            denied,
-            changed: story.ended.as_ref().and_then(|ended| ended.changed),
-            worktree: kept,
-            signal: signal.filter(|_| end == AutoEnd::Interrupted),
-        };
-        self.notify(&summary).await?;
-        self.tell(&Progress::Ended {
-            end,
-            reason: summary.reason.clone(),
-            turns: summary.turns,
-            used: summary.used,
-            denied: summary.denied.clone(),
-            changed: summary.changed,
-        });
-        Ok(summary)
-    }
-
-    /// Keeps the diff, lets the worktree go or stay, and writes down the end.
-    async fn close(&mut self, end: AutoEnd, reason: &str) -> Result<Option<Tree>, AutoError> {
-        let mut changed = None;
-        if let (Some(pictures), Some(base)) = (&self.pictures, self.journal.story.base.as_deref()) {
-            let now = pictures.take(&self.processes).await?;
-            changed = Some(now != base);
-            let diff = pictures.diff(&self.processes, base, &now).await?;
-            let path = diff_path(&self.journal.directory);
-            write_atomic(&path, &diff, 0o600, Durability::Process).map_err(AutoError::file(&path))?;
-        }
-        let mut kept = None;
-        if let Some(tree) = self.journal.story.worktree.clone() {
-            let keep = *self.place.given_up.borrow();
-            match tree.end(&self.processes, keep).await? {
-                Fate::Removed => {}
-                Fate::Kept(why) => {
-                    self.notice(format!("the worktree {} is kept: {why}", tree.path.display()));
-                    kept = Some(tree);
-                }
-            }
-        }
-        let used = self.journal.story.meter.totals();
-        self.journal.write(Entry::Ended { end, reason: reason.to_owned(), used, changed })?;
-        if let Some(pictures) = &self.pictures {
-            pictures.forget();
-        }
-        // There need not be one.
-        let _ = std::fs::remove_file(live_path(&self.journal.directory));
-        Ok(kept)
-    }
-
-    /// Runs the command that tells the end, once: it is written down before.
-    async fn notify(&mut self, summary: &Summary) -> Result<(), AutoError> {
-        let story = &self.journal.story;
-        let Some(command) = story.spec.notify.clone() else { return Ok(()) };
-        if story.ended.as_ref().is_none_or(|ended| ended.notified) {
-            return Ok(());
-        }
-        let directory =
-            if story.directory().is_dir() { story.directory().to_owned() } else { story.spec.cwd.clone() };
-        self.journal.write(Entry::Notified)?;
-        let outcome = [
-            ("AMPLIHACK_RUN_ID", summary.id.to_string()),
-            ("AMPLIHACK_RUN_OUTCOME", summary.end.name().to_owned()),
-            ("AMPLIHACK_RUN_REASON", summary.reason.clone()),
-            ("AMPLIHACK_RUN_AGENT", summary.agent.to_string()),
-            ("AMPLIHACK_RUN_TURNS", summary.turns.to_string()),
-            ("AMPLIHACK_RUN_TOKENS", crate::budget::tokens(&summary.used).to_string()),
-            ("AMPLIHACK_RUN_COST_USD", summary.used.cost_usd.map_or_else(String::new, |cost| cost.to_string())),
-        ];
-        match self.processes.shell(&command, &directory, NOTIFY_TIMEOUT, &outcome, STDERR).await {
-            Ok(came) if came.exit.success() => {}
-            Ok(came) => self.notice(format!("the command of --notify ended with {}", came.exit)),
-            Err(error) => self.notice(format!("the command of --notify could not be run: {error}")),
-        }
-        Ok(())
     }
 }
 

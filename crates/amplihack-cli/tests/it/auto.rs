@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use amplihack_testkit::{Output, Run, Sandbox, Script, procs};
+use amplihack_testkit::{Output, Run, Sandbox, Script, Tmux, procs};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -250,7 +251,7 @@ fn a_message_is_in_the_next_turn_once_and_is_bounded() {
         if sandbox.runs().len() == 1 {
             break directory(&sandbox).file_name().unwrap().to_str().unwrap().to_owned();
         }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(10));
     };
     let append = |text: &str| prepare(&sandbox, &["auto", "append", &id, text]).output();
     append("use `tabs`, it's $(needed)").assert_code(0);
@@ -356,4 +357,43 @@ fn a_worktree_is_kept_while_it_holds_work_and_goes_when_it_holds_none() {
     let list = clean.run("git", ["worktree", "list"]).stdout_text();
     assert_eq!(list.lines().count(), 1, "{list}");
     assert_eq!(clean.run("git", ["branch", "--list", "amplihack/*"]).stdout_text(), "");
+}
+
+#[test]
+fn a_message_to_another_users_run_is_not_taken() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let sandbox = claude("say hi; sleep 60");
+    let mut running = auto(&sandbox, &[]).spawn();
+    running.until_stdout_has("\"writing\"");
+    let directory = directory(&sandbox);
+    let id = directory.file_name().unwrap().to_str().unwrap();
+    std::os::unix::fs::chown(&directory, Some(12345), None).unwrap();
+    let output = prepare(&sandbox, &["auto", "append", id, "psst"]).output();
+    output.assert_code(1).assert_stderr_has("another user's");
+    running.signal(Signal::INT);
+    running.wait().assert_code(130);
+}
+
+#[test]
+fn a_terminal_shows_one_line_a_run() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let sandbox = claude("say a; while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done; result done");
+    let tmux = Tmux::new(&sandbox);
+    let script = format!(
+        "'{}' auto --agent claude --task secret-task --verify true; echo \"exit=$?\"; exec cat",
+        crate::world::amplihack().display()
+    );
+    tmux.new_session("a", "sh", ["-c", &script]);
+    let screen = tmux.wait_for("a", "claude 1/10 writing · 19 tokens", Duration::from_secs(30));
+    assert_eq!(screen.matches("claude 1/10").count(), 1, "{screen}");
+    // The time goes on while nothing happens.
+    tmux.wait_for("a", "· 0:02", Duration::from_secs(30));
+    fs::write(sandbox.home().join("go"), "").unwrap();
+    let screen = tmux.wait_for("a", "exit=0", Duration::from_secs(30));
+    assert!(screen.contains("claude 1/10 verified") && screen.contains("verified: the verification passed"), "{screen}");
+    assert!(!screen.contains("secret-task"), "{screen}");
 }

@@ -1,0 +1,108 @@
+//! The end of a run: its diff, its worktree, its last entry, and the command that tells it.
+
+use std::time::Duration;
+
+use amplihack_utils::fs::{Durability, write_atomic};
+
+use super::{Drive, STDERR, Summary, diff_path, live_path};
+use crate::error::AutoError;
+use crate::journal::Entry;
+use crate::progress::Progress;
+use crate::turns::AutoEnd;
+use crate::worktree::{Fate, Tree};
+
+/// How long the command that tells the end may take.
+const NOTIFY_TIMEOUT: Duration = Duration::from_mins(1);
+
+impl Drive<'_> {
+    pub(super) async fn finish(mut self, end: AutoEnd, reason: String) -> Result<Summary, AutoError> {
+        let signal = self.heard_signal().await;
+        let kept = match self.journal.story.ended {
+            None => self.close(end, &reason).await?,
+            Some(_) => self.journal.story.worktree.clone().filter(|tree| tree.path.is_dir()),
+        };
+        let story = &self.journal.story;
+        let mut denied: Vec<String> = story.turns.iter().flat_map(|turn| turn.denied.iter().cloned()).collect();
+        denied.dedup();
+        let summary = Summary {
+            id: self.id.clone(),
+            end,
+            reason,
+            agent: story.agent,
+            turns: story.turns.last().map_or(0, |last| last.turn),
+            used: story.meter.totals(),
+            denied,
+            changed: story.ended.as_ref().and_then(|ended| ended.changed),
+            worktree: kept,
+            signal: signal.filter(|_| end == AutoEnd::Interrupted),
+        };
+        self.notify(&summary).await?;
+        self.tell(&Progress::Ended {
+            end,
+            reason: summary.reason.clone(),
+            turns: summary.turns,
+            used: summary.used,
+            denied: summary.denied.clone(),
+            changed: summary.changed,
+        });
+        Ok(summary)
+    }
+
+    /// Keeps the diff, lets the worktree go or stay, and writes down the end.
+    async fn close(&mut self, end: AutoEnd, reason: &str) -> Result<Option<Tree>, AutoError> {
+        let mut changed = None;
+        if let (Some(pictures), Some(base)) = (&self.pictures, self.journal.story.base.as_deref()) {
+            let now = pictures.take(&self.processes).await?;
+            changed = Some(now != base);
+            let diff = pictures.diff(&self.processes, base, &now).await?;
+            let path = diff_path(&self.journal.directory);
+            write_atomic(&path, &diff, 0o600, Durability::Process).map_err(AutoError::file(&path))?;
+        }
+        let mut kept = None;
+        if let Some(tree) = self.journal.story.worktree.clone() {
+            let keep = *self.place.given_up.borrow();
+            match tree.end(&self.processes, keep).await? {
+                Fate::Removed => {}
+                Fate::Kept(why) => {
+                    self.notice(format!("the worktree {} is kept: {why}", tree.path.display()));
+                    kept = Some(tree);
+                }
+            }
+        }
+        let used = self.journal.story.meter.totals();
+        self.journal.write(Entry::Ended { end, reason: reason.to_owned(), used, changed })?;
+        if let Some(pictures) = &self.pictures {
+            pictures.forget();
+        }
+        // There need not be one.
+        let _ = std::fs::remove_file(live_path(&self.journal.directory));
+        Ok(kept)
+    }
+
+    /// Runs the command that tells the end, once: it is written down before.
+    async fn notify(&mut self, summary: &Summary) -> Result<(), AutoError> {
+        let story = &self.journal.story;
+        let Some(command) = story.spec.notify.clone() else { return Ok(()) };
+        if story.ended.as_ref().is_none_or(|ended| ended.notified) {
+            return Ok(());
+        }
+        let directory =
+            if story.directory().is_dir() { story.directory().to_owned() } else { story.spec.cwd.clone() };
+        self.journal.write(Entry::Notified)?;
+        let outcome = [
+            ("AMPLIHACK_RUN_ID", summary.id.to_string()),
+            ("AMPLIHACK_RUN_OUTCOME", summary.end.name().to_owned()),
+            ("AMPLIHACK_RUN_REASON", summary.reason.clone()),
+            ("AMPLIHACK_RUN_AGENT", summary.agent.to_string()),
+            ("AMPLIHACK_RUN_TURNS", summary.turns.to_string()),
+            ("AMPLIHACK_RUN_TOKENS", crate::budget::tokens(&summary.used).to_string()),
+            ("AMPLIHACK_RUN_COST_USD", summary.used.cost_usd.map_or_else(String::new, |cost| cost.to_string())),
+        ];
+        match self.processes.shell(&command, &directory, NOTIFY_TIMEOUT, &outcome, STDERR).await {
+            Ok(came) if came.exit.success() => {}
+            Ok(came) => self.notice(format!("the command of --notify ended with {}", came.exit)),
+            Err(error) => self.notice(format!("the command of --notify could not be run: {error}")),
+        }
+        Ok(())
+    }
+}
