@@ -36,7 +36,8 @@ use crate::progress::Progress;
 use crate::prompts::{Parts, prompt};
 use crate::spec::Spec;
 use crate::tree::Pictures;
-use crate::turn::{Bounds, GIVEN_UP, Heard, Over, given_up, watch};
+use crate::race::Lane;
+use crate::turn::{Bounds, Heard, Over, given_up, watch, why};
 use crate::turns::{Ask, AutoEnd, Stop, TurnEnd, TurnOutput};
 use crate::verify::{Claimed, Cut, verify};
 use crate::worktree::Tree;
@@ -54,8 +55,8 @@ pub struct Place<'a> {
     pub guard: Option<Program>,
     /// Hears what happens.
     pub told: &'a dyn Fn(&SessionId, &Progress),
-    /// True once the run is to be given up; a worktree of it is kept then, whatever is in it.
-    pub given_up: Receiver<bool>,
+    /// Whether the run may go on; the worktree of one that has lost a race is kept, whatever is in it.
+    pub lane: Receiver<Lane>,
 }
 
 /// A run that is over.
@@ -88,6 +89,9 @@ pub struct Summary {
 /// What cannot work is refused before anything is made or started: a missing agent, a prompt that no channel of the agent holds, a
 /// delivery that it does not take.
 pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
+    if *place.lane.borrow() != Lane::Open {
+        return Err(AutoError::GivenUp);
+    }
     let home = place.env.amplihack_home().ok_or(AutoError::NoHome)?;
     for agent in [Some(spec.agent), spec.fallback].into_iter().flatten() {
         let first = prompt(&Parts::first(&spec.task, is_wide(agent)));
@@ -228,8 +232,8 @@ impl<'a> Drive<'a> {
         if let Some(signal) = self.heard_signal().await {
             return Some((Stop::Interrupted, format!("ended by signal {}", signal.as_raw())));
         }
-        if *self.place.given_up.borrow() {
-            return Some((Stop::Interrupted, GIVEN_UP.to_owned()));
+        if let Some(why) = why(*self.place.lane.borrow()) {
+            return Some((Stop::Interrupted, why.to_owned()));
         }
         if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             return Some((Stop::Deadline, "the deadline has passed".to_owned()));
@@ -370,7 +374,7 @@ impl<'a> Drive<'a> {
             }
         };
         let bounds =
-            Bounds { deadline: *deadline, over_budget: &over_budget, given_up: &mut place.given_up.clone() };
+            Bounds { deadline: *deadline, over_budget: &over_budget, lane: &mut place.lane.clone() };
         watch(launched, heard, live, bounds, &told).await
     }
 
@@ -402,10 +406,10 @@ impl<'a> Drive<'a> {
             files: self.pictures.as_ref().zip(story.base.as_deref()),
             timeout: self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
         };
-        let mut lane = self.place.given_up.clone();
+        let mut lane = self.place.lane.clone();
         let verdict = tokio::select! {
             verdict = verify(&self.processes, &claimed) => verdict?,
-            () = given_up(&mut lane) => Err(Cut::GivenUp),
+            why = given_up(&mut lane) => Err(Cut::GivenUp(why)),
         };
         match verdict {
             Ok(verdict) => {
@@ -417,8 +421,8 @@ impl<'a> Drive<'a> {
                 let reason = format!("ended by signal {}", signal.as_raw());
                 self.journal.write(Entry::Stopped { why: Stop::Interrupted, reason })
             }
-            Err(Cut::GivenUp) => {
-                self.journal.write(Entry::Stopped { why: Stop::Interrupted, reason: GIVEN_UP.to_owned() })
+            Err(Cut::GivenUp(why)) => {
+                self.journal.write(Entry::Stopped { why: Stop::Interrupted, reason: why.to_owned() })
             }
             Err(Cut::Late) => {
                 let reason = "the deadline passed while the work was being checked".to_owned();

@@ -82,6 +82,9 @@ pub enum AutoError {
     /// A message cannot be taken.
     #[error("the message is not taken: {0}")]
     Message(&'static str),
+    /// It was given up before it began.
+    #[error("not begun: all runs were ended")]
+    GivenUp,
     /// The journal does not tell a run.
     #[error("the journal {} does not tell how the run began", path.display())]
     Damaged {
@@ -113,6 +116,7 @@ impl Explain for AutoError {
             Self::File { .. } => "file",
             Self::Git { .. } => "git",
             Self::Message(_) => "message",
+            Self::GivenUp => "given_up",
             Self::Damaged { .. } => "journal_damaged",
         }
     }

@@ -5,20 +5,31 @@ use tokio::sync::watch::{Receiver, Sender};
 use crate::drive::Summary;
 use crate::turns::AutoEnd;
 
-/// A race. Each run listens to a [`Lane`] of it.
+/// Whether a run may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// It may.
+    Open,
+    /// Another run was verified first: it ends, and its worktree stays.
+    Lost,
+    /// All runs are ended.
+    Closed,
+}
+
+/// Several runs, of which one may win. Each listens to a lane of its own.
 #[derive(Debug)]
 pub struct Race {
-    lanes: Vec<Sender<bool>>,
+    lanes: Vec<Sender<Lane>>,
 }
 
 impl Race {
     /// A race of so many runs.
     pub fn of(runs: usize) -> Self {
-        Self { lanes: (0..runs).map(|_| Sender::new(false)).collect() }
+        Self { lanes: (0..runs).map(|_| Sender::new(Lane::Open)).collect() }
     }
 
     /// What run `number` listens to.
-    pub fn lane(&self, number: usize) -> Option<Receiver<bool>> {
+    pub fn lane(&self, number: usize) -> Option<Receiver<Lane>> {
         self.lanes.get(number).map(Sender::subscribe)
     }
 
@@ -29,8 +40,15 @@ impl Race {
         }
         for (other, lane) in self.lanes.iter().enumerate() {
             if other != number {
-                lane.send_replace(true);
+                lane.send_replace(Lane::Lost);
             }
+        }
+    }
+
+    /// All runs are given up: those that have not begun do not.
+    pub fn give_up(&self) {
+        for lane in &self.lanes {
+            lane.send_replace(Lane::Closed);
         }
     }
 
@@ -65,9 +83,9 @@ mod tests {
         let race = Race::of(3);
         let lanes: Vec<_> = (0..3).map(|number| race.lane(number).unwrap()).collect();
         race.ended(0, AutoEnd::Claimed);
-        assert!(lanes.iter().all(|lane| !*lane.borrow()));
+        assert!(lanes.iter().all(|lane| *lane.borrow() == Lane::Open));
         race.ended(1, AutoEnd::Verified);
-        assert_eq!(lanes.iter().map(|lane| *lane.borrow()).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!(lanes.iter().map(|lane| *lane.borrow()).collect::<Vec<_>>(), [Lane::Lost, Lane::Open, Lane::Lost]);
         let ends = [AutoEnd::Claimed, AutoEnd::Verified, AutoEnd::Failed];
         let end = |number: usize| ends.get(number).copied();
         assert_eq!(Race::winner(&[0, 2, 1], end), Some(1));

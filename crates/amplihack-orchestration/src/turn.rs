@@ -5,20 +5,19 @@ use std::time::Duration;
 use amplihack_agent::event::{Envelope, Totals};
 use amplihack_agent::{AgentBinary, AgentEvent, End};
 use amplihack_launcher::LaunchedEvents;
+use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
 use crate::budget::Used;
 use crate::claim;
 use crate::error::AutoError;
 use crate::live::Live;
+use crate::race::Lane;
 use crate::stall::{Limits, Stall, Trouble};
 use crate::turns::{Answer, Stop, TurnEnd};
 
 /// How often what an agent does not tell in its stream is looked at.
 const LOOK: Duration = Duration::from_millis(200);
-
-/// Why a run is given up, in words.
-pub const GIVEN_UP: &str = "another run of the race was verified first";
 
 /// What the events of a turn say, as far as a run wants to know.
 #[derive(Debug)]
@@ -149,7 +148,7 @@ pub struct Bounds<'a> {
     /// Says in words which budget is reached, of a turn that has used so much by now.
     pub over_budget: &'a dyn Fn(&Used) -> Option<String>,
     /// Resolves when the run is to be given up: a race that another has won.
-    pub given_up: &'a mut tokio::sync::watch::Receiver<bool>,
+    pub lane: &'a mut Receiver<Lane>,
 }
 
 /// Watches `launched` to its end. `told` gets each event, and what was used by then if that is more.
@@ -171,8 +170,8 @@ pub async fn watch(
         let event = tokio::select! {
             event = launched.next() => Some(event?),
             () = tokio::time::sleep_until(look), if !stopped => None,
-            () = given_up(bounds.given_up), if !stopped => {
-                stop = Some((Stop::Interrupted, GIVEN_UP.to_owned()));
+            why = given_up(bounds.lane), if !stopped => {
+                stop = Some((Stop::Interrupted, why.to_owned()));
                 None
             }
         };
@@ -222,11 +221,25 @@ pub async fn watch(
     Ok((over, notices))
 }
 
-/// Waits until the run is to be given up.
-pub async fn given_up(lane: &mut tokio::sync::watch::Receiver<bool>) {
-    if lane.wait_for(|given_up| *given_up).await.is_err() {
-        // Nobody is left to give it up.
-        std::future::pending::<()>().await;
+/// Why a run in `lane` is given up, in words; `None` if it is not.
+pub const fn why(lane: Lane) -> Option<&'static str> {
+    match lane {
+        Lane::Open => None,
+        Lane::Lost => Some("another run was verified first"),
+        Lane::Closed => Some("all runs were ended"),
+    }
+}
+
+/// Waits until the run is to be given up, and says why.
+pub async fn given_up(lane: &mut Receiver<Lane>) -> &'static str {
+    loop {
+        if let Some(why) = why(*lane.borrow_and_update()) {
+            return why;
+        }
+        if lane.changed().await.is_err() {
+            // Nobody is left to give it up.
+            std::future::pending::<()>().await;
+        }
     }
 }
 

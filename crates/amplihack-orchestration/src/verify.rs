@@ -73,8 +73,8 @@ pub enum Cut {
     Interrupted(Signal),
     /// The run's deadline.
     Late,
-    /// A race that another has won.
-    GivenUp,
+    /// It was given up, and why.
+    GivenUp(&'static str),
 }
 
 /// Checks a claim. The first check that fails is the last: what follows stands on it.

@@ -4,9 +4,13 @@ use std::path::{Path, PathBuf};
 
 use amplihack_utils::fs::create_private_dir;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
 
 use crate::error::AutoError;
 use crate::process::Processes;
+
+/// Git's own locks make two at once fail, so runs of one process take turns.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 /// A worktree that was made for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +53,7 @@ impl Tree {
 
     /// Makes it, locked from its making on; one that is there is locked.
     pub async fn make(&self, processes: &Processes) -> Result<(), AutoError> {
+        let _turn = ONE_AT_A_TIME.lock().await;
         let path = self.path.to_string_lossy();
         if self.path.is_dir() {
             // It is locked still, if its run was killed.
@@ -68,6 +73,7 @@ impl Tree {
     ///
     /// With `keep` it stays in any case.
     pub async fn end(&self, processes: &Processes, keep: bool) -> Result<Fate, AutoError> {
+        let _turn = ONE_AT_A_TIME.lock().await;
         let path = self.path.to_string_lossy();
         // One that was unlocked by hand is unlocked.
         processes.git_says(&self.repository, &[], ["worktree", "unlock", &*path]).await?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use amplihack_agent::AgentBinary;
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::{enterable, own_program};
+use amplihack_orchestration::race::Lane;
 use amplihack_orchestration::{
     AutoEnd, AutoError, Place, Progress, Spec, Summary, append::append, begin, journal, resume,
 };
@@ -146,18 +147,18 @@ impl<'a> House<'a> {
         Ok(spec)
     }
 
-    /// Where a run goes on; `given_up` tells it when it is to be given up.
+    /// Where a run goes on; `lane` tells it whether it may.
     pub(super) fn place<'b>(
         &'b self,
         board: &'b dyn Fn(&SessionId, &Progress),
-        given_up: tokio::sync::watch::Receiver<bool>,
+        lane: tokio::sync::watch::Receiver<Lane>,
     ) -> Place<'b> {
         Place {
             env: self.env,
             config: &self.config,
             guard: Some(self.guard.clone()),
             told: board,
-            given_up,
+            lane,
         }
     }
 
@@ -177,7 +178,7 @@ impl<'a> House<'a> {
         let board = Board::new(json);
         let told = |id: &SessionId, progress: &Progress| board.told(id, progress);
         // Nobody gives a single run up.
-        let never = tokio::sync::watch::Sender::new(false);
+        let never = tokio::sync::watch::Sender::new(Lane::Open);
         let place = self.place(&told, never.subscribe());
         let run = async {
             match work {

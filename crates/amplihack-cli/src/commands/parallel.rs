@@ -100,8 +100,11 @@ fn drive(
     }
     let done = |number: usize, result: &Result<Summary, AutoError>| {
         arrived.borrow_mut().push(number);
-        if let (true, Ok(summary)) = (racing, result) {
-            race.ended(number, summary.end);
+        match result {
+            // The signal was for all of them, those that wait included.
+            Ok(Summary { signal: Some(_), .. }) => race.give_up(),
+            Ok(summary) if racing => race.ended(number, summary.end),
+            _ => {}
         }
     };
     let ends = runtime()?.block_on(ticking(&board, at_once(jobs, max, &done)));

@@ -3,6 +3,7 @@
 use std::fs;
 
 use amplihack_testkit::{Output, Sandbox, procs};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::auto::{claude, plays};
@@ -91,6 +92,27 @@ fn a_person_gets_one_table() {
     let empty = sandbox.root().join("empty");
     let none = prepare(&sandbox, &["parallel", "--task-file", empty.to_str().unwrap()]).output();
     none.assert_code(2).assert_stderr_has("holds no task");
+}
+
+#[test]
+fn a_signal_ends_all_and_begins_none() {
+    let sandbox = claude("say hi; sleep 60");
+    sandbox.write("tasks", "one\ntwo\nthree\n");
+    let file = sandbox.root().join("tasks");
+    let args = ["parallel", "--task-file", file.to_str().unwrap(), "--agents", "claude", "--max", "2", "--json"];
+    let mut running = prepare(&sandbox, &args).spawn();
+    running.until("both agents", |running| {
+        String::from_utf8_lossy(&running.stdout_so_far()).matches("\"writing\"").count() == 2
+    });
+    running.signal(Signal::TERM);
+    let output = running.wait();
+    output.assert_code(143);
+    let rows = table(&output);
+    assert_eq!((&rows[0]["end"], &rows[1]["end"]), (&"interrupted".into(), &"interrupted".into()));
+    assert_eq!(rows[2]["error"], "given_up");
+    assert_eq!(sandbox.runs().len(), 2);
+    assert_eq!(worktrees(&sandbox).matches("worktree ").count(), 1);
+    procs::assert_none(&sandbox.everything());
 }
 
 #[test]

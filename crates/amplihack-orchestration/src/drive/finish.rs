@@ -8,6 +8,7 @@ use super::{Drive, STDERR, Summary, diff_path, live_path};
 use crate::error::AutoError;
 use crate::journal::Entry;
 use crate::progress::Progress;
+use crate::race::Lane;
 use crate::turns::AutoEnd;
 use crate::worktree::{Fate, Tree};
 
@@ -60,7 +61,7 @@ impl Drive<'_> {
         }
         let mut kept = None;
         if let Some(tree) = self.journal.story.worktree.clone() {
-            let keep = *self.place.given_up.borrow();
+            let keep = *self.place.lane.borrow() == Lane::Lost;
             match tree.end(&self.processes, keep).await? {
                 Fate::Removed => {}
                 Fate::Kept(why) => {
