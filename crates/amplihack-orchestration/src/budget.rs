@@ -34,7 +34,9 @@ pub struct Prices {
 
 /// A text is no [`Prices`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no prices: {0:?}; write dollars per million tokens, as input=3 output=15 cache_write=3.75 cache_read=0.3")]
+#[error(
+    "no prices: {0:?}; write dollars per million tokens, as input=3 output=15 cache_write=3.75 cache_read=0.3"
+)]
 pub struct BadPrices(pub String);
 
 impl FromStr for Prices {
@@ -75,7 +77,10 @@ impl Prices {
     }
 
     /// What `used` costs.
-    #[expect(clippy::cast_precision_loss, reason = "no run uses so many tokens that a float could not count them")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "no run uses so many tokens that a float could not count them"
+    )]
     pub fn cost(&self, used: &Totals) -> f64 {
         let of = |count: u64, price: f64| count as f64 * price / 1e6;
         of(used.input_tokens, self.input)
@@ -144,7 +149,9 @@ impl Meter {
     /// The sum, and what it costs where that is said or can be told.
     pub fn totals(&self) -> Totals {
         let mut sum = Totals::default();
-        for (agent, used) in self.sessions.iter().map(|((agent, _), used)| (agent, used)).chain(&self.launches) {
+        for (agent, used) in
+            self.sessions.iter().map(|((agent, _), used)| (agent, used)).chain(&self.launches)
+        {
             sum.add(&self.priced(*agent, used));
         }
         sum
@@ -224,11 +231,17 @@ mod tests {
         let prices: Prices = "input=2 output=10 cache_read=0.5".parse().unwrap();
         assert_eq!(prices.cache_write.to_bits(), 2.0_f64.to_bits());
         let mut meter = Meter::new([(AgentBinary::Codex, prices), (AgentBinary::Claude, prices)].into());
-        meter.add(&used(AgentBinary::Codex, "a", Totals { cache_read_tokens: 2_000_000, ..totals(500_000, 100_000) }));
+        meter.add(&used(
+            AgentBinary::Codex,
+            "a",
+            Totals { cache_read_tokens: 2_000_000, ..totals(500_000, 100_000) },
+        ));
         meter.add(&used(AgentBinary::Claude, "b", Totals { cost_usd: Some(0.25), ..totals(1_000_000, 0) }));
         let cost = meter.totals().cost_usd.unwrap();
         assert!((cost - 3.25).abs() < 1e-9, "{cost}");
-        for bad in ["", "input=1", "input=1 output=x", "input=1 output=-1", "input=1 output=1 input=1", "cheap"] {
+        for bad in
+            ["", "input=1", "input=1 output=x", "input=1 output=-1", "input=1 output=1 input=1", "cheap"]
+        {
             assert!(bad.parse::<Prices>().is_err(), "{bad}");
         }
     }

@@ -82,8 +82,14 @@ mod tests {
         let done = "{\"status\":\"done\",\"summary\":\"it's\",\"changes\":true}";
         for (text, expected) in [
             (format!("did it\nAMPLIHACK-STATUS: {done}"), Some(Status::Done)),
-            (format!("**AMPLIHACK-STATUS:** nothing\n`AMPLIHACK-STATUS: {done}`\n\nBye!"), Some(Status::Done)),
-            (format!("AMPLIHACK-STATUS: {done}\nAMPLIHACK-STATUS: {{\"status\":\"working\"}}"), Some(Status::Working)),
+            (
+                format!("**AMPLIHACK-STATUS:** nothing\n`AMPLIHACK-STATUS: {done}`\n\nBye!"),
+                Some(Status::Done),
+            ),
+            (
+                format!("AMPLIHACK-STATUS: {done}\nAMPLIHACK-STATUS: {{\"status\":\"working\"}}"),
+                Some(Status::Working),
+            ),
             ("AMPLIHACK-STATUS:\n```json\n{\"status\":\n\"blocked\"}\n```".to_owned(), None),
             ("AMPLIHACK-STATUS: {\"status\":\n\"blocked\"}".to_owned(), Some(Status::Blocked)),
             (done.to_owned(), Some(Status::Done)),
@@ -104,7 +110,8 @@ mod tests {
         let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
         let claim = Claim { status: Status::Working, summary: Some("s".to_owned()), changes: Some(false) };
         let written = serde_json::to_value(&claim).unwrap();
-        let named = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        let named =
+            |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         assert_eq!(named(&written), named(&schema["properties"]));
         for status in schema["properties"]["status"]["enum"].as_array().unwrap() {
             assert!(serde_json::from_value::<Status>(status.clone()).is_ok(), "{status}");

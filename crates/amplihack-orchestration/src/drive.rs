@@ -34,9 +34,9 @@ use crate::live::Live;
 use crate::process::Processes;
 use crate::progress::Progress;
 use crate::prompts::{Parts, prompt};
+use crate::race::Lane;
 use crate::spec::Spec;
 use crate::tree::Pictures;
-use crate::race::Lane;
 use crate::turn::{Bounds, Heard, Over, given_up, watch, why};
 use crate::turns::{Ask, AutoEnd, Stop, TurnEnd, TurnOutput};
 use crate::verify::{Claimed, Cut, verify};
@@ -103,11 +103,8 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
     create_private_dir(&directory).map_err(AutoError::file(&directory))?;
     let lock = hold(&directory, &id)?;
     let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str());
-    let worktree = if spec.worktree {
-        Some(Tree::plan(&processes, &home, &spec.cwd, id.as_str()).await?)
-    } else {
-        None
-    };
+    let worktree =
+        if spec.worktree { Some(Tree::plan(&processes, &home, &spec.cwd, id.as_str()).await?) } else { None };
     let journal = Journal::begin(&home, &id, spec, worktree)?;
     Drive::new(place, home, id, journal, processes, lock)?.run(false).await
 }
@@ -197,8 +194,10 @@ impl<'a> Drive<'a> {
         let pid = std::process::id();
         self.journal.write(Entry::Driven { pid, start_time: start_time(pid).unwrap_or_default() })?;
         let schema = self.journal.directory.join("schema.json");
-        write_atomic(&schema, SCHEMA.as_bytes(), 0o600, Durability::Process).map_err(AutoError::file(&schema))?;
-        if let Some(tree) = self.journal.story.worktree.clone().filter(|_| self.journal.story.ended.is_none()) {
+        write_atomic(&schema, SCHEMA.as_bytes(), 0o600, Durability::Process)
+            .map_err(AutoError::file(&schema))?;
+        if let Some(tree) = self.journal.story.worktree.clone().filter(|_| self.journal.story.ended.is_none())
+        {
             tree.make(&self.processes).await?;
         }
         let story = &self.journal.story;
@@ -256,7 +255,8 @@ impl<'a> Drive<'a> {
     fn recover(&mut self) -> Result<(), AutoError> {
         let story = &self.journal.story;
         let TurnOutput::Ask(ask) = &story.next else { return Ok(()) };
-        let Some(last) = story.turns.last().filter(|last| last.turn == ask.turn && last.answer.is_none()) else {
+        let Some(last) = story.turns.last().filter(|last| last.turn == ask.turn && last.answer.is_none())
+        else {
             return Ok(());
         };
         let (turn, agent) = (last.turn, last.agent);
@@ -287,7 +287,9 @@ impl<'a> Drive<'a> {
         let agent = story.agent;
         if ask.fall_back {
             let before = story.spec.agent;
-            self.notice(format!("{before} reports that its account is used up or not accepted; {agent} goes on"));
+            self.notice(format!(
+                "{before} reports that its account is used up or not accepted; {agent} goes on"
+            ));
         }
         let resume = story.session().map(str::to_owned);
         let messages = append::take(&self.journal.directory, &story.told);
@@ -308,7 +310,13 @@ impl<'a> Drive<'a> {
         let schema = self.journal.directory.join("schema.json");
         let used = story.meter.totals().cost_usd.unwrap_or_default();
         let dollars = story.spec.budget.usd.map(|most| most - used);
-        let prompted = Prompted { agent, prompt: text.clone(), resume: resume.as_deref(), dollars, schema: Some(&schema) };
+        let prompted = Prompted {
+            agent,
+            prompt: text.clone(),
+            resume: resume.as_deref(),
+            dollars,
+            schema: Some(&schema),
+        };
         let wanted = request(&self.place, &story.spec, &cwd, prompted);
         let heard = Heard::new(agent, resume.as_deref(), story.spec.limits());
         let of = story.spec.max_turns;
@@ -373,8 +381,7 @@ impl<'a> Drive<'a> {
                 (place.told)(id, &Progress::Used { used: sum });
             }
         };
-        let bounds =
-            Bounds { deadline: *deadline, over_budget: &over_budget, lane: &mut place.lane.clone() };
+        let bounds = Bounds { deadline: *deadline, over_budget: &over_budget, lane: &mut place.lane.clone() };
         watch(launched, heard, live, bounds, &told).await
     }
 

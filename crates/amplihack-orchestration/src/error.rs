@@ -50,7 +50,9 @@ pub enum AutoError {
     #[error("neither AMPLIHACK_HOME nor HOME is an absolute path, so no run can be kept")]
     NoHome,
     /// Nobody says what a run costs.
-    #[error("--budget-usd cannot be kept: {agent} does not say what it costs, and prices.{agent} is not configured")]
+    #[error(
+        "--budget-usd cannot be kept: {agent} does not say what it costs, and prices.{agent} is not configured"
+    )]
     NoPrice {
         /// The agent.
         agent: amplihack_agent::AgentBinary,
@@ -137,7 +139,9 @@ impl Explain for AutoError {
             Self::Run(error) => error.hint(),
             Self::Driven { .. } => Some("wait for it, or end that process".to_owned()),
             Self::NotFound { .. } => Some("`amplihack sessions list` shows the runs".to_owned()),
-            Self::Over { id, .. } => Some(format!("`amplihack sessions show {id}` shows it; start a new one")),
+            Self::Over { id, .. } => {
+                Some(format!("`amplihack sessions show {id}` shows it; start a new one"))
+            }
             Self::NoHome => Some("set HOME".to_owned()),
             Self::NoPrice { agent } => Some(format!(
                 "use --budget-tokens, or set prices.{agent} = \"input=3 output=15\" in config.toml (dollars per million tokens)"

@@ -145,12 +145,7 @@ pub struct Journal {
 
 impl Journal {
     /// Begins the journal of the run `id` below `home`, in a directory of this user alone.
-    pub fn begin(
-        home: &Path,
-        id: &SessionId,
-        spec: Spec,
-        worktree: Option<Tree>,
-    ) -> Result<Self, AutoError> {
+    pub fn begin(home: &Path, id: &SessionId, spec: Spec, worktree: Option<Tree>) -> Result<Self, AutoError> {
         let directory = id.directory(home);
         create_private_dir(&directory).map_err(AutoError::file(&directory))?;
         let mut log = JsonLog::open(&directory.join(FILE))?;
@@ -207,10 +202,8 @@ pub fn read(home: &Path, id: &SessionId) -> Result<Story, AutoError> {
 /// The id of the run that is meant by `wanted`: an id, or its beginning where that is enough.
 pub fn find(home: &Path, wanted: &str) -> Result<SessionId, AutoError> {
     let missing = || AutoError::NotFound { id: wanted.to_owned() };
-    let mut found: Vec<SessionId> = all(home)
-        .into_iter()
-        .filter(|id| !wanted.is_empty() && id.as_str().starts_with(wanted))
-        .collect();
+    let mut found: Vec<SessionId> =
+        all(home).into_iter().filter(|id| !wanted.is_empty() && id.as_str().starts_with(wanted)).collect();
     if let Some(exact) = found.iter().position(|id| id.as_str() == wanted) {
         return Ok(found.swap_remove(exact));
     }
@@ -275,7 +268,9 @@ mod tests {
                     prompt: "p".to_owned(),
                 })
                 .unwrap();
-            journal.write(answered(turn, if turn == 3 { Status::Done } else { Status::Working }, "s")).unwrap();
+            journal
+                .write(answered(turn, if turn == 3 { Status::Done } else { Status::Working }, "s"))
+                .unwrap();
         }
         let again = read(home.path(), &id).unwrap();
         assert_eq!(again.next, TurnOutput::Verify);

@@ -10,11 +10,7 @@ pub type Job<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 /// Carries out `jobs`, at most `max` at once, in their order, and gives their results in the same order. `done` hears of each end.
 ///
 /// Each job is begun only when there is room for it: a future does nothing before it is polled.
-pub async fn at_once<'a, T>(
-    jobs: Vec<Job<'a, T>>,
-    max: usize,
-    done: &dyn Fn(usize, &T),
-) -> Vec<T> {
+pub async fn at_once<'a, T>(jobs: Vec<Job<'a, T>>, max: usize, done: &dyn Fn(usize, &T)) -> Vec<T> {
     let mut waiting = jobs.into_iter().enumerate();
     let mut running: Vec<(usize, Job<'a, T>)> = waiting.by_ref().take(max.max(1)).collect();
     let mut results: Vec<(usize, T)> = Vec::new();

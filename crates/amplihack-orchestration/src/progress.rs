@@ -140,7 +140,13 @@ impl View {
         let cost = self.used.cost_usd.map_or_else(String::new, |cost| format!(" ${cost:.4}"));
         let seconds = elapsed.as_secs();
         let time = format!("{}:{:02}", seconds / 60, seconds % 60);
-        format!("{agent} {}/{} {} · {} tokens{cost} · {time}", self.turn, self.of, self.last, tokens(&self.used))
+        format!(
+            "{agent} {}/{} {} · {} tokens{cost} · {time}",
+            self.turn,
+            self.of,
+            self.last,
+            tokens(&self.used)
+        )
     }
 }
 

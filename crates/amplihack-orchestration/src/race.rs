@@ -85,7 +85,10 @@ mod tests {
         race.ended(0, AutoEnd::Claimed);
         assert!(lanes.iter().all(|lane| *lane.borrow() == Lane::Open));
         race.ended(1, AutoEnd::Verified);
-        assert_eq!(lanes.iter().map(|lane| *lane.borrow()).collect::<Vec<_>>(), [Lane::Lost, Lane::Open, Lane::Lost]);
+        assert_eq!(
+            lanes.iter().map(|lane| *lane.borrow()).collect::<Vec<_>>(),
+            [Lane::Lost, Lane::Open, Lane::Lost]
+        );
         let ends = [AutoEnd::Claimed, AutoEnd::Verified, AutoEnd::Failed];
         let end = |number: usize| ends.get(number).copied();
         assert_eq!(Race::winner(&[0, 2, 1], end), Some(1));

@@ -52,7 +52,11 @@ impl Stall {
     pub fn observe(&mut self, event: &AgentEvent) -> Option<Trouble> {
         match event {
             AgentEvent::ToolCall(call) => {
-                self.open.push((call.id.clone(), fingerprint(&call.name, call.input.text()), call.name.clone()));
+                self.open.push((
+                    call.id.clone(),
+                    fingerprint(&call.name, call.input.text()),
+                    call.name.clone(),
+                ));
                 self.calls = self.calls.saturating_add(1);
                 (self.calls > self.limits.calls).then_some(Trouble::Endless)
             }
@@ -97,7 +101,8 @@ mod tests {
     fn call(stall: &mut Stall, number: usize, command: &str, fails: bool) -> Option<Trouble> {
         let id = format!("call{number}");
         let input = Json::from(&serde_json::json!({ "command": command }));
-        let asked = AgentEvent::ToolCall(ToolCall { id: id.clone(), name: "sh".to_owned(), input, parent: None });
+        let asked =
+            AgentEvent::ToolCall(ToolCall { id: id.clone(), name: "sh".to_owned(), input, parent: None });
         let exit_code = Some(i64::from(fails));
         let answered = AgentEvent::ToolResult(ToolResult { id, exit_code, ..ToolResult::default() });
         stall.observe(&asked).or_else(|| stall.observe(&answered))
@@ -112,7 +117,8 @@ mod tests {
         // A success in between, or another call, begins the count anew.
         let mut stall = Stall::new(limits(100));
         for number in 0..40 {
-            let (command, fails) = [("false", true), ("false", true), ("true", false), ("other", true)][number % 4];
+            let (command, fails) =
+                [("false", true), ("false", true), ("true", false), ("other", true)][number % 4];
             assert_eq!(call(&mut stall, number, command, fails), None);
         }
     }

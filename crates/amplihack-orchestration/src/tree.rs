@@ -30,7 +30,12 @@ impl Pictures {
         let (Some(root), Some(alternates)) = (lines.next(), lines.next()) else { return Ok(None) };
         let objects = keep.join("objects");
         std::fs::create_dir_all(&objects).map_err(AutoError::file(&objects))?;
-        Ok(Some(Self { root: root.into(), index: keep.join("index"), objects, alternates: alternates.into() }))
+        Ok(Some(Self {
+            root: root.into(),
+            index: keep.join("index"),
+            objects,
+            alternates: alternates.into(),
+        }))
     }
 
     /// The files as they are now: all that git does not ignore.
@@ -50,7 +55,12 @@ impl Pictures {
     }
 
     /// Where conflict markers were left in what was changed from `base` to `now`, a line each.
-    pub async fn markers(&self, processes: &Processes, base: &str, now: &str) -> Result<Vec<String>, AutoError> {
+    pub async fn markers(
+        &self,
+        processes: &Processes,
+        base: &str,
+        now: &str,
+    ) -> Result<Vec<String>, AutoError> {
         let args = ["diff", "--no-color", "--no-ext-diff", "--check", base, now, "--"];
         // It ends with a code of its own when it finds anything, blanks at the ends of lines too.
         let said = processes.git_says(&self.root, &self.env(), args).await?.stdout;

@@ -194,7 +194,8 @@ pub async fn watch(
                 if stop.is_none() && bounds.deadline.is_some_and(|deadline| deadline <= moment) {
                     stop = Some((Stop::Deadline, "the deadline has passed".to_owned()));
                 } else if stop.is_none() && silent_at <= moment {
-                    trouble = Some(Trouble::Stalled("nothing was heard of the agent for too long".to_owned()));
+                    trouble =
+                        Some(Trouble::Stalled("nothing was heard of the agent for too long".to_owned()));
                 } else if stop.is_none() {
                     let used = now(&heard, &mut live, &launched);
                     stop = (bounds.over_budget)(&used).map(|reason| (Stop::Budget, reason));

@@ -244,9 +244,8 @@ impl Turns {
             TurnInput::Checked { outcome: Checked::Passed } => {
                 self.end(AutoEnd::Verified, "the verification passed")
             }
-            TurnInput::Checked { outcome: Checked::Unproved } => {
-                self.end(AutoEnd::Claimed, "the agent says that it is done, and no command was given to show it")
-            }
+            TurnInput::Checked { outcome: Checked::Unproved } => self
+                .end(AutoEnd::Claimed, "the agent says that it is done, and no command was given to show it"),
             TurnInput::Checked { outcome: Checked::Refuted } => self.ask(Phase::Adjust, false, false),
             TurnInput::Stopped { why } => match why {
                 Stop::Budget => self.end(AutoEnd::Budget, "the budget is used up"),
@@ -293,7 +292,12 @@ impl Turns {
         // A session that cannot be gone on with costs nothing: it is left behind once.
         if session_gone && !self.lost_session {
             self.lost_session = true;
-            return TurnOutput::Ask(Ask { turn: self.turn, phase: self.phase, fresh: true, fall_back: false });
+            return TurnOutput::Ask(Ask {
+                turn: self.turn,
+                phase: self.phase,
+                fresh: true,
+                fall_back: false,
+            });
         }
         self.failures += 1;
         if self.failures > 1 {

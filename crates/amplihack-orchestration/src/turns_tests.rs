@@ -73,7 +73,8 @@ fn a_claim_without_a_command_is_a_claim() {
 
 #[test]
 fn denials_end_a_run_when_they_are_told_to_or_when_the_agent_cannot_go_on() {
-    let denied = |status| TurnInput::Answered(Answer { denials: 1, ..answer(TurnEnd::Answered, Some(status)) });
+    let denied =
+        |status| TurnInput::Answered(Answer { denials: 1, ..answer(TurnEnd::Answered, Some(status)) });
     let mut turns = Turns::new(RULES);
     let _ = turns.step(TurnInput::Begin);
     assert_eq!(phase(&turns.step(denied(Status::Working))), Phase::Plan);

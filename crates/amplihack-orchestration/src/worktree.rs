@@ -64,7 +64,18 @@ impl Tree {
             create_private_dir(trees).map_err(AutoError::file(trees))?;
         }
         let reason = format!("the run of {}", self.branch);
-        let add = ["worktree", "add", "--quiet", "--lock", "--reason", &reason, "-b", &self.branch, &*path, &self.start];
+        let add = [
+            "worktree",
+            "add",
+            "--quiet",
+            "--lock",
+            "--reason",
+            &reason,
+            "-b",
+            &self.branch,
+            &*path,
+            &self.start,
+        ];
         processes.git("make a worktree", &self.repository, &[], add).await.map(drop)
     }
 

@@ -89,7 +89,8 @@ mod tests {
     #[test]
     fn a_group_is_known_by_its_leaders_start_and_descendants_are_in_it() {
         let recorded = [proc(10, 1, 10, 500)];
-        let table = [proc(10, 1, 10, 500), proc(11, 10, 10, 510), proc(12, 11, 12, 520), proc(13, 1, 13, 600)];
+        let table =
+            [proc(10, 1, 10, 500), proc(11, 10, 10, 510), proc(12, 11, 12, 520), proc(13, 1, 13, 600)];
         assert_eq!(pids(&table, &recorded), [10, 11, 12]);
         // The leader is gone, its group is not.
         assert_eq!(pids(&table[1..], &recorded), [11, 12]);

@@ -73,9 +73,10 @@ impl AgentRun {
         let saved = (spec.terminal == Terminal::Owned).then(SavedTerminal::save).flatten();
 
         let leads_group = spec.terminal == Terminal::Detached;
-        let (kid, (stdin, stdout, stderr)) = spawner::spawn(spec.command, leads_group, spec.keep, spec.record)
-            .await
-            .map_err(|source| RunError::Spawn { program: program.clone(), source })?;
+        let (kid, (stdin, stdout, stderr)) =
+            spawner::spawn(spec.command, leads_group, spec.keep, spec.record)
+                .await
+                .map_err(|source| RunError::Spawn { program: program.clone(), source })?;
         let pidfd = sys::open_pidfd(kid.pid, kid.start_time);
         // From here on, an early return kills.
         let tree = Tree::new(kid, &spec.tag, spec.terminal, spec.subreaper);

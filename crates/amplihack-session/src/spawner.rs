@@ -189,8 +189,10 @@ mod tests {
     fn all_children_have_the_same_spawning_thread_and_outlive_the_asking_one() {
         let mut command = Command::new("sleep");
         command.arg("30");
-        let (kid, _) =
-            std::thread::spawn(|| block_on(spawn(command, true, Box::new(()), None))).join().unwrap().unwrap();
+        let (kid, _) = std::thread::spawn(|| block_on(spawn(command, true, Box::new(()), None)))
+            .join()
+            .unwrap()
+            .unwrap();
         std::thread::sleep(Duration::from_millis(50));
         assert!(sys::process_alive(kid.pid, kid.start_time), "the death signal followed the wrong thread");
     }

@@ -69,7 +69,9 @@ mod tests {
                 r#"{{"type":"span","name":"chat m","attributes":{{"gen_ai.operation.name":"{operation}","gen_ai.conversation.id":"{id}","gen_ai.usage.input_tokens":14,"gen_ai.usage.output_tokens":5,"gen_ai.usage.cache_read.input_tokens":4,"github.copilot.cost":0.0}}}}"#
             )
         };
-        let Counted::More { session, amounts } = span(line("chat", "s").as_bytes()).unwrap() else { panic!() };
+        let Counted::More { session, amounts } = span(line("chat", "s").as_bytes()).unwrap() else {
+            panic!()
+        };
         assert_eq!(session, "s");
         assert_eq!((amounts.input_tokens, amounts.cache_read_tokens, amounts.output_tokens), (10, 4, 5));
         assert_eq!(span(line("invoke_agent", "s").as_bytes()), None);

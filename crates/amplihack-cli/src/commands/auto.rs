@@ -46,7 +46,10 @@ pub(crate) fn run(args: AutoArgs, env: &Env) -> Result<u8, Failure> {
         (Some(task), _) => utf8(task, "the task")?,
         (None, Some(path)) => text_of(&path)?,
         (None, None) => {
-            return Err(Failure::usage("there is no task", "give --task TEXT or --task-file FILE, or --resume ID"));
+            return Err(Failure::usage(
+                "there is no task",
+                "give --task TEXT or --task-file FILE, or --resume ID",
+            ));
         }
     };
     let agent = agent.unwrap_or_else(|| house.in_charge());
@@ -60,7 +63,10 @@ pub(crate) fn launch(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env
     args.print = true;
     let gathered = gather(agent, &args, Terminals::of_this_process())?;
     let Some(task) = gathered.prompt else {
-        return Err(Failure::usage("--auto needs a prompt", "give it after --, with --prompt or with --prompt-file"));
+        return Err(Failure::usage(
+            "--auto needs a prompt",
+            "give it after --, with --prompt or with --prompt-file",
+        ));
     };
     let foreign = [
         (!gathered.extra.is_empty() || !gathered.before_verb.is_empty(), "arguments of the agent's own"),
@@ -153,13 +159,7 @@ impl<'a> House<'a> {
         board: &'b dyn Fn(&SessionId, &Progress),
         lane: tokio::sync::watch::Receiver<Lane>,
     ) -> Place<'b> {
-        Place {
-            env: self.env,
-            config: &self.config,
-            guard: Some(self.guard.clone()),
-            told: board,
-            lane,
-        }
+        Place { env: self.env, config: &self.config, guard: Some(self.guard.clone()), told: board, lane }
     }
 
     fn work(&self, spec: Spec, json: bool) -> Result<u8, Failure> {

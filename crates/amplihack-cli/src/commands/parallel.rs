@@ -59,7 +59,12 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
         .iter()
         .zip(&results.ends)
         .enumerate()
-        .map(|(number, (spec, result))| Outcome { number, spec, result, won: winner.flatten() == Some(number) })
+        .map(|(number, (spec, result))| Outcome {
+            number,
+            spec,
+            result,
+            won: winner.flatten() == Some(number),
+        })
         .collect();
     if running.json {
         let objects: Vec<Value> = rows.iter().map(Outcome::object).collect();
@@ -113,11 +118,7 @@ fn drive(
 
 /// The same options once more.
 fn again(unattended: &Unattended) -> Unattended {
-    Unattended {
-        verify: unattended.verify.clone(),
-        notify: unattended.notify.clone(),
-        ..*unattended
-    }
+    Unattended { verify: unattended.verify.clone(), notify: unattended.notify.clone(), ..*unattended }
 }
 
 /// One row of the table.

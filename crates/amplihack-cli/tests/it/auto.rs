@@ -99,13 +99,19 @@ fn a_run_ends_when_the_check_passes_and_not_before() {
     let id = directory.file_name().unwrap().to_str().unwrap().to_owned();
     let shown = prepare(&sandbox, &["sessions", "show", &id]).output();
     shown.assert_code(0).assert_stdout_has("state: verified").assert_stdout_has("turn 3: claude");
-    shown.assert_stdout_has("failed: `test").assert_stdout_has("passed: `test").assert_stdout_has("+++ b/steps");
+    shown
+        .assert_stdout_has("failed: `test")
+        .assert_stdout_has("passed: `test")
+        .assert_stdout_has("+++ b/steps");
     let shown = prepare(&sandbox, &["sessions", "show", &id, "--json"]).output().json();
     assert_eq!(shown["turns"].as_array().unwrap().len(), 3);
     assert!(shown["diff"].as_str().unwrap().contains("+x"));
     prepare(&sandbox, &["sessions", "list"]).output().assert_stdout_has(&id);
     // A run that is over cannot go on.
-    prepare(&sandbox, &["auto", "--resume", &id]).output().assert_code(1).assert_stderr_has("has ended: verified");
+    prepare(&sandbox, &["auto", "--resume", &id])
+        .output()
+        .assert_code(1)
+        .assert_stderr_has("has ended: verified");
     procs::assert_none(&sandbox.everything());
 }
 
@@ -331,7 +337,10 @@ fn a_signal_ends_a_run_and_says_so() {
 fn the_verb_of_an_agent_works_unattended_too() {
     let sandbox = claude("result done");
     let output = prepare(&sandbox, &["claude", "--auto", "--verify", "true", "--", "do it"]).output();
-    output.assert_code(0).assert_stdout_has("verified: the verification passed").assert_stderr_has("no --permissions");
+    output
+        .assert_code(0)
+        .assert_stdout_has("verified: the verification passed")
+        .assert_stderr_has("no --permissions");
     output.assert_stderr_has("turn 1 of 10: claude, clarify");
     let usage = |args: &[&str], text: &str| {
         prepare(&sandbox, args).output().assert_code(2).assert_stderr_has(text);
@@ -394,6 +403,9 @@ fn a_terminal_shows_one_line_a_run() {
     tmux.wait_for("a", "· 0:02", Duration::from_secs(30));
     fs::write(sandbox.home().join("go"), "").unwrap();
     let screen = tmux.wait_for("a", "exit=0", Duration::from_secs(30));
-    assert!(screen.contains("claude 1/10 verified") && screen.contains("verified: the verification passed"), "{screen}");
+    assert!(
+        screen.contains("claude 1/10 verified") && screen.contains("verified: the verification passed"),
+        "{screen}"
+    );
     assert!(!screen.contains("secret-task"), "{screen}");
 }

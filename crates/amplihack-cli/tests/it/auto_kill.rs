@@ -87,7 +87,10 @@ fn a_resume_first_ends_what_the_dead_process_left() {
     // It is the same session, told what happened.
     let runs = sandbox.runs();
     let words: Vec<String> = runs[1].args().iter().map(amplihack_testkit::Bytes::lossy).collect();
-    assert!(words.contains(&"--resume=s1".to_owned()) && words.last().unwrap().contains("interrupted"), "{words:?}");
+    assert!(
+        words.contains(&"--resume=s1".to_owned()) && words.last().unwrap().contains("interrupted"),
+        "{words:?}"
+    );
 }
 
 #[test]

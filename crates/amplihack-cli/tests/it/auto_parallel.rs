@@ -99,7 +99,8 @@ fn a_signal_ends_all_and_begins_none() {
     let sandbox = claude("say hi; sleep 60");
     sandbox.write("tasks", "one\ntwo\nthree\n");
     let file = sandbox.root().join("tasks");
-    let args = ["parallel", "--task-file", file.to_str().unwrap(), "--agents", "claude", "--max", "2", "--json"];
+    let args =
+        ["parallel", "--task-file", file.to_str().unwrap(), "--agents", "claude", "--max", "2", "--json"];
     let mut running = prepare(&sandbox, &args).spawn();
     running.until("both agents", |running| {
         String::from_utf8_lossy(&running.stdout_so_far()).matches("\"writing\"").count() == 2
@@ -124,7 +125,12 @@ fn a_race_has_one_winner_and_the_others_are_ended_with_their_work_kept() {
     let file = sandbox.root().join("task");
     let args = ["parallel", "--race", "--task-file", file.to_str().unwrap(), "--agents", "claude,amp"];
     let more = ["--verify", "test -e fast", "--permissions", "full", "--json"];
-    let args: Vec<&str> = args.iter().chain(more.iter()).copied().filter(|arg| *arg != "full" && *arg != "--permissions").collect();
+    let args: Vec<&str> = args
+        .iter()
+        .chain(more.iter())
+        .copied()
+        .filter(|arg| *arg != "full" && *arg != "--permissions")
+        .collect();
     let output = prepare(&sandbox, &args).output();
     output.assert_code(0);
     let rows = table(&output);

@@ -43,7 +43,12 @@ fn assert_ended(output: &Output, end: &str, code: i32) -> Value {
 fn assert_used(world: &World, last: &Value) {
     let (used, sent) = (&last["used"], world.server.usage("run"));
     assert_eq!(
-        (&used["input_tokens"], &used["cache_read_tokens"], &used["output_tokens"], &used["cache_write_tokens"]),
+        (
+            &used["input_tokens"],
+            &used["cache_read_tokens"],
+            &used["output_tokens"],
+            &used["cache_write_tokens"]
+        ),
         (&sent.input.into(), &sent.cached.into(), &sent.output.into(), &0.into()),
         "{last}\n{sent:?}"
     );
@@ -62,7 +67,8 @@ fn ends_verified(agent: AgentBinary) {
         // One session: what was said before is in each later call, once.
         let requests = world.server.requests("run");
         let said = requests.iter().rev().map(|request| request.said()).find(|said| !said.is_empty()).unwrap();
-        let times = |part: &str| said.iter().filter(|said| said.role == "user" && said.text.contains(part)).count();
+        let times =
+            |part: &str| said.iter().filter(|said| said.role == "user" && said.text.contains(part)).count();
         assert_eq!(times("the one task of this run"), 1, "{said:#?}");
         assert_eq!(times("the check failed"), 2, "{said:#?}");
     });
@@ -212,7 +218,8 @@ fn copilot_tells_what_was_denied() {
 fn takes_long_tasks(agent: AgentBinary) {
     World::with(agent, Script::new([text("done")]), |world| {
         for size in [150, 200] {
-            let task = format!("$(touch pwned) `it's` \"so\" {size}\n{}", "plan it all\n".repeat(size * 1024 / 12));
+            let task =
+                format!("$(touch pwned) `it's` \"so\" {size}\n{}", "plan it all\n".repeat(size * 1024 / 12));
             world.sandbox.write("task", &task);
             let file = world.sandbox.root().join("task").display().to_string();
             let output = auto(world, agent, &["--task-file", &file, "--verify", "true"]);

@@ -23,7 +23,8 @@ impl Drive<'_> {
             Some(_) => self.journal.story.worktree.clone().filter(|tree| tree.path.is_dir()),
         };
         let story = &self.journal.story;
-        let mut denied: Vec<String> = story.turns.iter().flat_map(|turn| turn.denied.iter().cloned()).collect();
+        let mut denied: Vec<String> =
+            story.turns.iter().flat_map(|turn| turn.denied.iter().cloned()).collect();
         denied.dedup();
         let summary = Summary {
             id: self.id.clone(),
@@ -97,7 +98,10 @@ impl Drive<'_> {
             ("AMPLIHACK_RUN_AGENT", summary.agent.to_string()),
             ("AMPLIHACK_RUN_TURNS", summary.turns.to_string()),
             ("AMPLIHACK_RUN_TOKENS", crate::budget::tokens(&summary.used).to_string()),
-            ("AMPLIHACK_RUN_COST_USD", summary.used.cost_usd.map_or_else(String::new, |cost| cost.to_string())),
+            (
+                "AMPLIHACK_RUN_COST_USD",
+                summary.used.cost_usd.map_or_else(String::new, |cost| cost.to_string()),
+            ),
         ];
         match self.processes.shell(&command, &directory, NOTIFY_TIMEOUT, &outcome, STDERR).await {
             Ok(came) if came.exit.success() => {}

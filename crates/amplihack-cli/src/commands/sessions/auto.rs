@@ -35,7 +35,8 @@ pub(super) fn list(home: &Path) -> String {
     if stories.is_empty() {
         return String::new();
     }
-    let mut table = super::table::table(&["unattended run", "agent", "state", "turns", "tokens", "directory"]);
+    let mut table =
+        super::table::table(&["unattended run", "agent", "state", "turns", "tokens", "directory"]);
     for (id, story) in &stories {
         table.add_row([
             id.to_string(),
