@@ -27,6 +27,7 @@ use crate::notice::Notice;
 
 /// What an agent is to do.
 #[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each launch")]
 pub enum Task {
     /// Run under the builder: a prompt (`None` only in a terminal), translated options, the user's own arguments.
     Prompt {

@@ -71,7 +71,7 @@ pub fn forget(run: &Path, told: &[String]) {
 fn waiting(directory: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let name = |entry: std::fs::DirEntry| entry.file_name().into_string().ok();
-    let is_message = |name: &String| name.ends_with(".md") && !name.starts_with('.');
+    let is_message = |name: &String| name.strip_suffix(".md").is_some_and(|stem| !stem.starts_with('.'));
     let mut names: Vec<String> = entries.flatten().filter_map(name).filter(is_message).collect();
     names.sort();
     names

@@ -103,10 +103,18 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
     create_private_dir(&directory).map_err(AutoError::file(&directory))?;
     let lock = hold(&directory, &id)?;
     let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str());
-    let worktree =
-        if spec.worktree { Some(Tree::plan(&processes, &home, &spec.cwd, id.as_str()).await?) } else { None };
+    let worktree = if spec.worktree {
+        let planned = Tree::plan(&processes, &home, &spec.cwd, id.as_str()).await;
+        if planned.is_err() {
+            // Nothing has begun; what stays would be a directory without a run.
+            let _ = std::fs::remove_dir_all(&directory);
+        }
+        Some(planned?)
+    } else {
+        None
+    };
     let journal = Journal::begin(&home, &id, spec, worktree)?;
-    Drive::new(place, home, id, journal, processes, lock)?.run(false).await
+    Box::pin(Drive::new(place, home, id, journal, processes, lock)?.run(false)).await
 }
 
 /// Goes on with the run `id`, whose driver died, at the turn that was in flight.
@@ -123,12 +131,13 @@ pub async fn resume(place: Place<'_>, id: SessionId) -> Result<Summary, AutoErro
         return Err(AutoError::Over { id: id.to_string(), end: ended.end.name() });
     }
     let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str());
-    let tags: Vec<String> = journal.story.launches().map(str::to_owned).collect();
-    let left = end_left(&processes.recorded(), &tags).map_err(AutoError::file("/proc"))?;
-    if left > 0 {
+    // Nothing outlives the machine's start, and its numbers are given anew then.
+    if journal.story.boot == boot() {
+        let tags: Vec<String> = journal.story.launches().map(str::to_owned).collect();
+        let left = end_left(&processes.recorded(), &tags).map_err(AutoError::file("/proc"))?;
         tracing::debug!(left, "ended what the run's dead driver had left");
     }
-    Drive::new(place, home, id, journal, processes, lock)?.run(true).await
+    Box::pin(Drive::new(place, home, id, journal, processes, lock)?.run(true)).await
 }
 
 /// Holds the run, so that one process drives it.
@@ -192,12 +201,16 @@ impl<'a> Drive<'a> {
 
     async fn run(mut self, resumed: bool) -> Result<Summary, AutoError> {
         let pid = std::process::id();
-        self.journal.write(Entry::Driven { pid, start_time: start_time(pid).unwrap_or_default() })?;
+        let start_time = start_time(pid).unwrap_or_default();
+        self.journal.write(Entry::Driven { pid, start_time, boot: boot() })?;
+        if let Some(ended) = &self.journal.story.ended {
+            let (end, reason) = (ended.end, ended.reason.clone());
+            return self.finish(end, reason).await;
+        }
         let schema = self.journal.directory.join("schema.json");
         write_atomic(&schema, SCHEMA.as_bytes(), 0o600, Durability::Process)
             .map_err(AutoError::file(&schema))?;
-        if let Some(tree) = self.journal.story.worktree.clone().filter(|_| self.journal.story.ended.is_none())
-        {
+        if let Some(tree) = self.journal.story.worktree.clone() {
             tree.make(&self.processes).await?;
         }
         let story = &self.journal.story;
@@ -437,6 +450,11 @@ impl<'a> Drive<'a> {
             }
         }
     }
+}
+
+/// This start of the machine, by the kernel's name for it; empty where it has none.
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
 /// Where an agent that is told to writes down what it uses.

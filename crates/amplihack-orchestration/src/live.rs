@@ -100,13 +100,15 @@ impl Live {
             match file.line(line) {
                 Some(Counted::Total(total)) => self.seen = total,
                 Some(Counted::More { session, amounts }) => {
+                    let own = self.session.get_or_insert_with(|| session.clone());
                     // A nested agent writes here too, later.
-                    if *self.session.get_or_insert_with(|| session.clone()) == session {
-                        if !self.seen.has_tokens() {
-                            self.seen = self.before;
-                        }
-                        self.seen.add(&amounts);
+                    if *own != session {
+                        continue;
                     }
+                    if !self.seen.has_tokens() {
+                        self.seen = self.before;
+                    }
+                    self.seen.add(&amounts);
                 }
                 None => {}
             }

@@ -104,12 +104,13 @@ impl Heard {
         let denied = if by_rules.len() >= self.denied.len() { by_rules } else { self.denied };
         let mut stop = None;
         let end = match (trouble, self.end) {
-            (Some(Trouble::Stalled(message)), _) => TurnEnd::Stalled { message },
+            (Some(Trouble::Stalled(message)), _) | (None, Some(End::Stalled { message, .. })) => {
+                TurnEnd::Stalled { message }
+            }
             // One that was through before it could be cut is through.
             (_, Some(End::Success(_))) => TurnEnd::Answered,
             (Some(Trouble::Endless), _) => TurnEnd::Cut,
             (None, Some(End::Denied { message, .. })) => TurnEnd::Denied { message },
-            (None, Some(End::Stalled { message, .. })) => TurnEnd::Stalled { message },
             (None, Some(End::Failed { kind, message, .. })) => TurnEnd::Failed { kind, message },
             (None, Some(End::Budget { message, .. })) => {
                 stop = Some((Stop::Budget, message));

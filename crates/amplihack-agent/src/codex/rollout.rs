@@ -32,14 +32,14 @@ struct Info {
 
 #[derive(Deserialize)]
 struct Counts {
-    #[serde(default)]
-    input_tokens: u64,
-    #[serde(default)]
-    cached_input_tokens: u64,
-    #[serde(default)]
-    cache_write_input_tokens: u64,
-    #[serde(default)]
-    output_tokens: u64,
+    #[serde(rename = "input_tokens", default)]
+    input: u64,
+    #[serde(rename = "cached_input_tokens", default)]
+    read: u64,
+    #[serde(rename = "cache_write_input_tokens", default)]
+    written: u64,
+    #[serde(rename = "output_tokens", default)]
+    output: u64,
 }
 
 /// What the session used up to this line, if the line says so.
@@ -48,8 +48,7 @@ pub(crate) fn rollout_line(line: &[u8]) -> Option<Totals> {
     memchr::memmem::find(line, b"\"token_count\"")?;
     let line: Line = serde_json::from_slice(line).ok()?;
     let counts = line.payload.info.filter(|_| line.payload.kind == "token_count")?.total_token_usage;
-    let Counts { input_tokens, cached_input_tokens, cache_write_input_tokens, output_tokens } = counts;
-    Some(Totals::of_whole_input(input_tokens, output_tokens, cached_input_tokens, cache_write_input_tokens))
+    Some(Totals::of_whole_input(counts.input, counts.output, counts.read, counts.written))
 }
 
 #[cfg(test)]

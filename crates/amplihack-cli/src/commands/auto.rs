@@ -226,7 +226,7 @@ pub(super) fn code(summary: &Summary) -> u8 {
         AutoEnd::Budget | AutoEnd::Deadline => ExitKind::Budget.code(),
         AutoEnd::Denied => ExitKind::Denied.code(),
         AutoEnd::Interrupted => {
-            let signal = summary.signal.map_or(2, |signal| signal.as_raw());
+            let signal = summary.signal.map_or(2, amplihack_utils::sys::Signal::as_raw);
             u8::try_from(128 + signal).unwrap_or(1)
         }
         AutoEnd::MaxTurns | AutoEnd::Failed | AutoEnd::Stalled => ExitKind::Failed.code(),

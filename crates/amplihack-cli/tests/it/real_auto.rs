@@ -5,9 +5,10 @@ use std::time::Duration;
 use amplihack_agent::AgentBinary;
 use amplihack_probe::model::{Body, Reply, Script, Usage};
 use amplihack_testkit::{Output, Run, procs};
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::auto::ended;
+use crate::auto::{directory, ended};
 use crate::world::World;
 
 fn text(status: &str) -> Reply {
@@ -145,6 +146,39 @@ fn codex_keeps_its_budget() {
 #[test]
 fn copilot_keeps_its_budget() {
     keeps_its_budget(AgentBinary::Copilot);
+}
+
+/// A run that is killed in the middle of a tool call goes on in the agent's session, and nothing is left of what it was.
+fn goes_on_after_a_kill(agent: AgentBinary) {
+    let script = Script::new([tool("echo x >> steps; sleep 1"), text("done")]);
+    World::with(agent, script, |world| {
+        let args = ["auto", "--agent", agent.name(), "--permissions", "full", "--task", "the task", "--json"];
+        let mut running = Run::new(world.command(&args)).args(["--verify", "test -s steps"]).spawn();
+        let steps = world.sandbox.work().join("steps");
+        running.until("the tool call", |_| steps.exists());
+        running.signal(Signal::KILL);
+        running.wait();
+        let id = directory(&world.sandbox).file_name().unwrap().to_string_lossy().into_owned();
+        let output = Run::new(world.command(&["auto", "--resume", &id, "--json"])).output();
+        assert_ended(&output, "verified", 0);
+        assert!(!world.server.find_text("run", "You were interrupted").is_empty(), "{output}");
+        procs::assert_none_soon(&world.everything(), Duration::from_secs(5));
+    });
+}
+
+#[test]
+fn claude_goes_on_after_a_kill() {
+    goes_on_after_a_kill(AgentBinary::Claude);
+}
+
+#[test]
+fn codex_goes_on_after_a_kill() {
+    goes_on_after_a_kill(AgentBinary::Codex);
+}
+
+#[test]
+fn copilot_goes_on_after_a_kill() {
+    goes_on_after_a_kill(AgentBinary::Copilot);
 }
 
 /// Codex is held to the schema of a claim, in a session that goes on too, and the object is the claim.
