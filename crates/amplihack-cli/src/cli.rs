@@ -161,11 +161,12 @@ pub(crate) struct LaunchArgs {
     /// Work on the prompt unattended, turn by turn, until it is shown to be done (see `amplihack auto`)
     #[arg(long)]
     pub auto: bool,
-    #[command(flatten)]
-    pub unattended: Unattended,
     /// Arguments for the agent; one single word is the prompt
     #[arg(last = true, value_name = "ARGS")]
     pub args: Vec<OsString>,
+    // Last: their heading would hold for what follows.
+    #[command(flatten)]
+    pub unattended: Unattended,
 }
 
 /// What is printed of a headless run.
