@@ -16,6 +16,7 @@ const VERBS: [&str; 19] = [
     "demo",
     "install",
     "uninstall",
+    "recipe",
     "auto",
     "parallel",
     "sessions",
