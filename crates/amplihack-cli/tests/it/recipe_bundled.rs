@@ -153,7 +153,7 @@ fn a_task_is_classified_and_goes_where_it_belongs() {
     let failed =
         result(&world(&[]), "smart-orchestrator", &["task_description=t", "verify_command=false"], 1);
     assert!(steps(&failed, "failed").contains(&"change".to_owned()), "{failed}");
-    let unmet = ("Judge whether", r#"echo '{"met": false, "missing": ["all of it"]}'"#);
+    let unmet = ("Judge whether this task", r#"echo '{"met": false, "missing": ["all of it"]}'"#);
     let failed = result(&world(&[unmet]), "smart-orchestrator", &["task_description=t"], 1);
     assert_eq!(steps(&failed, "failed"), ["unmet"], "{failed}");
 }
