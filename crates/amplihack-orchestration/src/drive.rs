@@ -8,7 +8,7 @@ use amplihack_agent::{AgentBinary, Capability};
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::{Hosting, Streams, Wanted, plan, start_events};
 use amplihack_session::journal::{Recorded, events_path};
-use amplihack_session::{Interrupts, Output, end_left};
+use amplihack_session::{Interrupts, Output, SESSION_ID, leftovers};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
@@ -133,9 +133,14 @@ pub async fn resume(place: Place<'_>, id: SessionId) -> Result<Summary, AutoErro
     let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str());
     // Nothing outlives the machine's start, and its numbers are given anew then.
     if journal.story.boot == boot() {
-        let tags: Vec<String> = journal.story.launches().map(str::to_owned).collect();
-        let left = end_left(&processes.recorded(), &tags).map_err(AutoError::file("/proc"))?;
-        tracing::debug!(left, "ended what the run's dead driver had left");
+        let marks: Vec<String> =
+            journal.story.launches().map(|session| format!("{SESSION_ID}={session}")).collect();
+        // At once: nobody reads what they would still say.
+        let left = leftovers::end(&processes.recorded()?, &marks, Duration::ZERO)
+            .map_err(AutoError::file("/proc"))?;
+        if !left.is_empty() {
+            tracing::warn!(?left, "what the run's dead driver had left cannot be ended");
+        }
     }
     Box::pin(Drive::new(place, home, id, journal, processes, lock)?.run(true)).await
 }

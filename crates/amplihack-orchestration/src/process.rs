@@ -8,9 +8,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, Outcome, Output, RunSpec, Why, run_to_end};
+use amplihack_session::{Deadlines, Outcome, Output, RunSpec, Why, leftovers, run_to_end};
 use amplihack_utils::env::Env;
-use amplihack_utils::sys::{Exit, Signal};
+use amplihack_utils::sys::{Exit, Proc, Signal};
 
 use crate::error::AutoError;
 
@@ -56,8 +56,8 @@ impl Processes {
     }
 
     /// What is written down so far.
-    pub fn recorded(&self) -> Vec<u8> {
-        std::fs::read(&self.record).unwrap_or_default()
+    pub fn recorded(&self) -> Result<Vec<Proc>, AutoError> {
+        leftovers::listed(&self.record).map_err(AutoError::file(&self.record))
     }
 
     /// Runs the shell command `text` in `directory`, for at most `timeout`, with `more` in its environment.

@@ -19,7 +19,7 @@ use crate::run::Done;
 /// Blocks, at most for about the grace: what watches over a step is waited for, so that an end that it is writing down is seen.
 pub fn end_leftovers(run: &Recorded, grace: Duration) -> io::Result<Vec<Process>> {
     let listed = leftovers::listed(&run.directory.join("steps").join(PROCESSES))?;
-    leftovers::end(&listed, &format!("{RUN_ID}={}", run.header.run_id), grace + Duration::from_secs(1))
+    leftovers::end(&listed, &[format!("{RUN_ID}={}", run.header.run_id)], grace + Duration::from_secs(1))
 }
 
 /// What `run` has done. To be asked when nothing of it is left running.

@@ -14,28 +14,25 @@ const ROUND: Duration = Duration::from_millis(20);
 /// From SIGKILL until survivors are given up.
 const KILL: Duration = Duration::from_secs(2);
 
-/// The processes that the file `list` names ([`crate::step::Spool`]), by id and start time.
-pub fn listed(list: &Path) -> io::Result<Vec<(u32, u64)>> {
+/// The processes that wrote themselves into the file `list` ([`crate::step::Spool`], [`RunSpec::record`](crate::RunSpec)).
+pub fn listed(list: &Path) -> io::Result<Vec<Proc>> {
     match std::fs::read(list) {
-        Ok(bytes) => Ok(bytes
-            .split(|byte| *byte == b'\n')
-            .filter_map(Proc::parse)
-            .map(|found| (found.pid, found.start_time))
-            .collect()),
+        Ok(bytes) => Ok(sys::recorded(&bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
-/// Ends every process that is one of `listed`, in the group of one of them that lives, below one of these, or that carries
-/// `mark` (`NAME=VALUE`) in its environment: SIGTERM, after `grace` SIGKILL. Blocks. Returns what would not end.
+/// Ends every process that is one of `listed`, in a group that one of them led, below one of these, or that carries one of
+/// `marks` (`NAME=VALUE`) in its environment: SIGTERM, after `grace` SIGKILL. Blocks. Returns what would not end.
 ///
-/// The calling process and those above it are never ended, whatever they carry.
-pub fn end(listed: &[(u32, u64)], mark: &str, grace: Duration) -> io::Result<Vec<Process>> {
+/// A group whose number was given to somebody else since has a leader that is not the listed one, and is left alone. The calling
+/// process and those above it are never ended, whatever they carry.
+pub fn end(listed: &[Proc], marks: &[String], grace: Duration) -> io::Result<Vec<Process>> {
     let begun = Instant::now();
     let mut signalled: BTreeMap<(u32, u64), Signal> = BTreeMap::new();
     loop {
-        let found = found(listed, mark.as_bytes())?;
+        let found = found(sys::processes()?, listed, marks);
         if found.is_empty() {
             return Ok(Vec::new());
         }
@@ -58,23 +55,31 @@ pub fn end(listed: &[(u32, u64)], mark: &str, grace: Duration) -> io::Result<Vec
     }
 }
 
-fn found(listed: &[(u32, u64)], mark: &[u8]) -> io::Result<Vec<Proc>> {
-    let table = sys::processes()?;
+fn found(table: Vec<Proc>, listed: &[Proc], marks: &[String]) -> Vec<Proc> {
     let parents: BTreeMap<u32, u32> = table.iter().map(|process| (process.pid, process.ppid)).collect();
+    let starts: BTreeMap<u32, u64> = table.iter().map(|process| (process.pid, process.start_time)).collect();
     let own = ancestors(std::process::id(), &parents);
-    let roots: Vec<u32> = table
-        .iter()
-        .filter(|process| listed.contains(&(process.pid, process.start_time)))
-        .map(|process| process.pid)
-        .collect();
-    let is_ours = |process: &Proc| {
-        roots.contains(&process.pid)
-            || roots.contains(&process.pgid)
-            || ancestors(process.ppid, &parents).iter().any(|above| roots.contains(above))
-            || sys::environ_has(process.pid, mark)
+    let is_listed =
+        |pid: u32| listed.iter().any(|one| one.pid == pid && starts.get(&pid) == Some(&one.start_time));
+    let in_group = |process: &Proc| {
+        listed.iter().any(|leader| {
+            leader.pid == leader.pgid
+                && leader.pgid == process.pgid
+                && process.start_time >= leader.start_time
+                && starts.get(&leader.pid).is_none_or(|start| *start == leader.start_time)
+        })
     };
-    let living = table.iter().filter(|process| !process.dead && !own.contains(&process.pid));
-    Ok(living.filter(|process| is_ours(process)).cloned().collect())
+    let oldest = listed.iter().map(|one| one.start_time).min().unwrap_or_default();
+    let is_left = |process: &Proc| {
+        in_group(process)
+            || ancestors(process.pid, &parents).into_iter().any(is_listed)
+            || process.start_time >= oldest
+                && marks.iter().any(|mark| sys::environ_has(process.pid, mark.as_bytes()))
+    };
+    table
+        .into_iter()
+        .filter(|process| !process.dead && !own.contains(&process.pid) && is_left(process))
+        .collect()
 }
 
 /// `pid` and everything above it.
@@ -93,7 +98,34 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    use super::{end, listed};
+    use amplihack_utils::sys::Proc;
+
+    use super::{end, found, listed};
+
+    fn proc(pid: u32, ppid: u32, pgid: u32, start_time: u64) -> Proc {
+        Proc { pid, ppid, pgid, sid: pgid, start_time, name: "p".to_owned(), dead: false }
+    }
+
+    fn pids(table: &[Proc], recorded: &[Proc]) -> Vec<u32> {
+        found(table.to_vec(), recorded, &[]).iter().map(|proc| proc.pid).collect()
+    }
+
+    #[test]
+    fn a_group_is_known_by_its_leaders_start_and_descendants_are_in_it() {
+        let recorded = [proc(10, 1, 10, 500)];
+        let table =
+            [proc(10, 1, 10, 500), proc(11, 10, 10, 510), proc(12, 11, 12, 520), proc(13, 1, 13, 600)];
+        assert_eq!(pids(&table, &recorded), [10, 11, 12]);
+        // The leader is gone, its group is not.
+        assert_eq!(pids(&table[1..2], &recorded), [11]);
+        // The number is somebody else's by now.
+        let reused = [proc(10, 1, 10, 900), proc(11, 10, 10, 910)];
+        assert_eq!(pids(&reused, &recorded), [0_u32; 0]);
+        // Nothing that is older than the run is the run's.
+        assert_eq!(pids(&[proc(11, 1, 10, 400)], &recorded), [0_u32; 0]);
+        // A child that led no group owns nobody.
+        assert_eq!(pids(&table[1..], &[proc(10, 1, 9, 500)]), [0_u32; 0]);
+    }
 
     #[test]
     fn the_listed_the_marked_and_those_below_are_ended_and_nobody_else() {
@@ -115,9 +147,9 @@ mod tests {
         let list = dir.path().join("list");
         std::fs::copy(format!("/proc/{}/stat", root.id()), &list).unwrap();
         let listed = listed(&list).unwrap();
-        assert_eq!(listed[0].0, root.id());
+        assert_eq!(listed[0].pid, root.id());
         let waits = std::thread::spawn(move || [marked.wait().unwrap(), root.wait().unwrap()]);
-        assert!(end(&listed, &mark, Duration::from_millis(200)).unwrap().is_empty());
+        assert!(end(&listed, &[mark], Duration::from_millis(200)).unwrap().is_empty());
         waits.join().unwrap();
         assert!(other.try_wait().unwrap().is_none());
         other.kill().unwrap();

@@ -83,7 +83,7 @@ pub struct RunSpec {
     /// The session's id, given to the child as `AMPLIHACK_SESSION_ID`; descendants in sessions of their own are found
     /// by it, so it must be this run's alone. Empty (the default): not set, not looked for.
     pub tag: String,
-    /// Where the child writes down who it is before it becomes the program, for [`end_left`](crate::end_left). Default: nowhere.
+    /// Where the child writes down who it is before it becomes the program, for [`leftovers::end`](crate::leftovers::end). Default: nowhere.
     pub record: Option<File>,
     /// This process is one of our binaries: it becomes the reaper of its descendants' orphans, and orphans of nobody
     /// else are this run's. Default: false; a library never does that to its host.
@@ -133,7 +133,8 @@ impl RunSpec {
 }
 
 /// The variable by which a run's descendants are known.
-pub(crate) const SESSION_ID: &str = "AMPLIHACK_SESSION_ID";
+/// The variable that marks what belongs to a session.
+pub const SESSION_ID: &str = "AMPLIHACK_SESSION_ID";
 
 impl Output {
     fn stdio(self) -> Stdio {

@@ -90,7 +90,7 @@ fn a_step_is_ended_on_a_signal_and_by_a_drop() {
     while amplihack_utils::sys::living(sleeper).is_some_and(|found| found.name == "sleep") {
         std::thread::yield_now();
     }
-    while processes.iter().any(|(pid, start)| amplihack_utils::sys::process_alive(*pid, *start)) {
+    while processes.iter().any(|one| amplihack_utils::sys::process_alive(one.pid, one.start_time)) {
         std::thread::yield_now();
     }
 }

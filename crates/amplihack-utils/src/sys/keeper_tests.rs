@@ -54,7 +54,7 @@ impl Started {
     }
 }
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 #[test]
 fn a_step_is_written_down_with_its_output() {
