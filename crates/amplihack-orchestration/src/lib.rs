@@ -1,6 +1,6 @@
 //! Unattended runs of coding agents that end only when the work is shown to be done.
 //!
-//! A run is a series of turns of one agent. What it does next is decided by [`Turns`](turns::Turns), which knows no process, no file and no clock;
+//! A run is a series of turns of one agent. What it does next is decided by [`Turns`], which knows no process, no file and no clock;
 //! [`drive`] carries it out, and the [`journal`] has everything before anybody sees it, so that a killed run goes on as the same
 //! run. Agents are started through the launcher, everything else by the session crate.
 
