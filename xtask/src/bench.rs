@@ -73,7 +73,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let table = table::table(&rows);
     let calls = calls::of_a_launch(&stage)?;
     ui::warn(&format!("{table}\n{alone}\n{calls}"));
-    let recipes = recipes::section(&stage, &bins, runs)?;
+    let recipes = recipes::section(&stage, runs)?;
     ui::warn(&recipes);
     if given.is_some() {
         return Ok(());
@@ -94,7 +94,7 @@ fn only_recipes(given: Option<&Path>, runs: usize) -> Result<(), Failure> {
     let bins = given.map_or_else(|| build(RECIPES), |bins| Ok(bins.to_owned()))?;
     // No guard is started here.
     let stage = Stage::new(&bins, &bins.join("amplihack"))?;
-    let recipes = recipes::section(&stage, &bins, runs)?;
+    let recipes = recipes::section(&stage, runs)?;
     ui::warn(&recipes);
     if given.is_some() { Ok(()) } else { write(&with_section(&page()?, recipes::HEADING, &recipes)) }
 }

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 
 use super::measure::{self, Job, Until};
 use super::stage::Stage;
@@ -35,11 +34,11 @@ struct Row {
 }
 
 /// Measures, and writes the section.
-pub(crate) fn section(stage: &Stage, bins: &Path, runs: usize) -> Result<String, Failure> {
+pub(crate) fn section(stage: &Stage, runs: usize) -> Result<String, Failure> {
     let files =
         Files::write(stage).map_err(|error| format!("failed to write recipes for the benchmark: {error}"))?;
     let mut rows = Vec::new();
-    for row in files.rows(stage, bins, runs) {
+    for row in files.rows(stage, runs) {
         ui::say(&format!("{}, {} pairs", row.name, row.runs));
         let pairs = measure::measure(stage, &row.ours, &row.against, Until::End, row.runs)?;
         rows.push((row.name.to_owned(), row.goal, pairs));
@@ -77,7 +76,7 @@ impl Files {
         })
     }
 
-    fn rows(&self, stage: &Stage, bins: &Path, runs: usize) -> Vec<Row> {
+    fn rows(&self, stage: &Stage, runs: usize) -> Vec<Row> {
         let amplihack = |args: &[&str]| {
             let args: Vec<&str> =
                 ["recipe", "run", "--progress", "none"].iter().chain(args).copied().collect();
@@ -98,7 +97,7 @@ impl Files {
             row(
                 "start: `recipe-runner-rs` of the same",
                 "≤ 3 ms more",
-                Job::new(bins.join("recipe-runner-rs"), &[&self.one]),
+                Job::new(stage.amplihack().with_file_name("recipe-runner-rs"), &[&self.one]),
                 bash(":"),
                 runs,
             ),
