@@ -4,7 +4,7 @@ use amplihack_testkit::{Run, Sandbox};
 
 use crate::world::run;
 
-const VERBS: [&str; 19] = [
+const VERBS: [&str; 20] = [
     "claude",
     "copilot",
     "codex",
