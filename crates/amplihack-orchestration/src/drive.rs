@@ -236,7 +236,7 @@ impl<'a> Drive<'a> {
             match self.journal.story.next.clone() {
                 TurnOutput::Ask(ask) => match self.stopped().await {
                     Some((why, reason)) => self.journal.write(Entry::Stopped { why, reason })?,
-                    None => self.turn(ask).await?,
+                    None => Box::pin(self.turn(ask)).await?,
                 },
                 TurnOutput::Verify => self.verify().await?,
                 TurnOutput::End { end, reason } => return self.finish(end, reason).await,

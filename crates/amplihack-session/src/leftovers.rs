@@ -102,8 +102,8 @@ mod tests {
 
     use super::{end, found, listed};
 
-    fn proc(pid: u32, ppid: u32, pgid: u32, start_time: u64) -> Proc {
-        Proc { pid, ppid, pgid, sid: pgid, start_time, name: "p".to_owned(), dead: false }
+    fn proc(pid: u32, parent: u32, group: u32, start_time: u64) -> Proc {
+        Proc { pid, ppid: parent, pgid: group, sid: group, start_time, name: "p".to_owned(), dead: false }
     }
 
     fn pids(table: &[Proc], recorded: &[Proc]) -> Vec<u32> {

@@ -70,7 +70,7 @@ fn private_files_of_a_killed_program_are_private_and_go_with_the_next_run() {
 
     let second = run(&sandbox, "amp-quick", &format!("cat >/dev/null; {INIT}; {RESULT}")).output();
     second.assert_code(0);
-    assert_eq!(files(&tmp), [PathBuf::new(); 0], "the dead program's files stay");
+    assert_eq!(files(&tmp), Vec::<PathBuf>::new(), "the dead program's files stay");
     // A library ties no child to its host's life: the silent CLI is ours to end.
     if let Some(pid) = i32::try_from(cli).ok().and_then(rustix::process::Pid::from_raw) {
         rustix::process::kill_process(pid, Signal::KILL).unwrap();

@@ -66,7 +66,7 @@ fn codes_and_words_of_the_other_machine_come_back() {
 /// Without a terminal, a server tells a command nothing when its connection is gone.
 #[test]
 fn a_dropped_stream_leaves_nothing_on_the_other_machine() {
-    let silent = Reply::new().init().pause(Duration::from_secs(60));
+    let silent = Reply::new().init().pause(Duration::from_mins(1));
     let fake = FakeAmp::new().run(silent).build().unwrap();
     let Some((_server, options)) = through(&fake) else { return };
     block_on(async {

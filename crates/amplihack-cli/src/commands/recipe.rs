@@ -214,7 +214,7 @@ pub(crate) fn run(command: RecipeCommand, env: &Env) -> Result<u8, Failure> {
     match command {
         RecipeCommand::Run(args) => match &args.runner {
             Some(runner) => external::run(&args, runner, env),
-            None => run::run(*args, env),
+            None => run::run(&args, env),
         },
         RecipeCommand::List(args) => look::list(&args, env),
         RecipeCommand::Validate(args) => look::validate(&args, env),

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
             );
             1
         }
-        None => run::run(cli.run, &env),
+        None => run::run(&cli.run, &env),
     })
 }
 

@@ -28,8 +28,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// What is said, and the exit code.
 type Refusal = (String, u8);
 
-pub(crate) fn run(args: RunArgs, env: &Env) -> u8 {
-    match try_run(&args, env) {
+pub(crate) fn run(args: &RunArgs, env: &Env) -> u8 {
+    match try_run(args, env) {
         Ok(code) => code,
         Err((text, code)) => {
             tell(&format!("error: {text}"));

@@ -31,8 +31,8 @@ fn world(answers: &[(&str, &str)]) -> Sandbox {
         ("Mend these findings", "echo mended >>tracked.txt; echo mended"),
         ("These findings were to be", r#"echo '{"findings": [], "serious": 0}'"#),
     ];
-    let cases: String =
-        answers.iter().chain(&usual).map(|(part, answer)| format!("*'{part}'*) {answer};;\n")).collect();
+    let cases = answers.iter().chain(&usual).map(|(part, answer)| format!("*'{part}'*) {answer};;\n"));
+    let cases = cases.collect::<Vec<_>>().concat();
     // The prompt is an argument of the program that starts this shell.
     let text = format!(
         "case $(tr '\\0' ' ' </proc/$PPID/cmdline) in\n{cases}*) echo nobody expected this >&2; exit 9;; esac"

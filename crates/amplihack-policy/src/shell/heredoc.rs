@@ -127,7 +127,7 @@ fn bars(rest: &[u8]) -> usize {
     {
         return 0;
     }
-    inner.iter().filter(|byte| **byte == b'|').count()
+    inner.split(|byte| *byte == b'|').count() - 1
 }
 
 /// A bracket that stands in a word, and how many `|` are in it.

@@ -133,15 +133,14 @@ impl Room {
 fn check(room: &Room, name: &str, source: &str, value: &str) {
     let (out, stderr) = room.run(source, value);
     let want = expected(name, value);
-    if out != want.as_bytes() {
-        let shown = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(300)]).into_owned();
-        panic!(
-            "{name}: {:?}\nwant {:?}\ngot  {:?}\nstderr {stderr}",
-            shown(value.as_bytes()),
-            shown(want.as_bytes()),
-            shown(&out)
-        );
-    }
+    let shown = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(300)]).into_owned();
+    assert!(
+        out == want.as_bytes(),
+        "{name}: {:?}\nwant {:?}\ngot  {:?}\nstderr {stderr}",
+        shown(value.as_bytes()),
+        shown(want.as_bytes()),
+        shown(&out)
+    );
     assert!(!room.canary(), "{name}: {value:?} was run");
 }
 

@@ -51,9 +51,8 @@ fn obey(env: &Env, prompt: &str, call: usize) -> u8 {
             "exit" => code = u8::try_from(number()).unwrap_or(1),
             "sleep" => std::thread::sleep(Duration::from_secs_f64(rest.parse().unwrap_or_default())),
             "nth" if number() == call => say(rest.split_once(' ').map_or("", |(_, text)| text)),
-            "nth" => {}
             "failn" if call <= number() => code = 1,
-            "failn" => {}
+            "nth" | "failn" => {}
             "touch" => drop(std::fs::File::create(rest)),
             "env" => say(&format!("{rest}={}", env.text(rest).unwrap_or("<unset>"))),
             "cwd" => say(&std::env::current_dir().unwrap_or_default().display().to_string()),

@@ -4,6 +4,7 @@ use amplihack_recipe::plan::{Mode, compile, describe};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 use super::{ListArgs, LookArgs, ShowArgs, discovery, not_found, refused};
 use crate::commands::current_dir;
@@ -42,7 +43,7 @@ pub(super) fn list(args: &ListArgs, env: &Env) -> Result<u8, Failure> {
             Err(_) => "cannot be read; see `amplihack recipe validate`",
         };
         let mark = if found.is_bundled() { " (bundled)" } else { "" };
-        text += &format!("{:<32} {says}{mark}\n", found.name);
+        let _ = writeln!(text, "{:<32} {says}{mark}", found.name);
     }
     ui::data(&text)?;
     if listed.is_empty() {

@@ -59,13 +59,13 @@ struct Wanted {
     plan: Plan,
 }
 
-pub(super) fn run(args: RunArgs, env: &Env) -> Result<u8, Failure> {
+pub(super) fn run(args: &RunArgs, env: &Env) -> Result<u8, Failure> {
     let here = current_dir()?;
     let config = Config::load(env, &here, &[])?;
     crate::commands::config::show_warnings(&config);
     let wanted = match &args.resume {
         Some(id) => again(id, env, &config)?,
-        None => new(&args, env, &here)?,
+        None => new(args, env, &here)?,
     };
     for warning in wanted.plan.warnings.iter().filter(|_| args.resume.is_none()) {
         ui::note("warning", warning);
@@ -75,7 +75,7 @@ pub(super) fn run(args: RunArgs, env: &Env) -> Result<u8, Failure> {
         let settings = settings(&wanted.asked, wanted.run_id, wanted.cwd, wanted.done);
         return dry_run(wanted.plan, settings, context).map_or(Ok(1), |result| print(&result, args.format));
     }
-    start(&args, wanted, context, env, config)
+    start(args, wanted, context, env, config)
 }
 
 fn new(args: &RunArgs, env: &Env, here: &Path) -> Result<Wanted, Failure> {

@@ -4,6 +4,7 @@ use amplihack_recipe::journal::{Entry, Recorded, recorded};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 use super::RunsCommand;
 use crate::ui::{self, Failure, line};
@@ -93,11 +94,11 @@ fn shown(run: &Recorded) -> String {
     for entry in &run.entries {
         let Entry::End { path, result, .. } = entry else { continue };
         let took = result.duration.unwrap_or_default();
-        text += &format!("  {path:<8} {:<9} {} ({took:.1}s)\n", result.status.name(), result.step_id);
+        let _ = writeln!(text, "  {path:<8} {:<9} {} ({took:.1}s)", result.status.name(), result.step_id);
         for line in result.error.lines() {
-            text += &format!("           {line}\n");
+            let _ = writeln!(text, "           {line}");
         }
     }
-    text += &format!("in {}\n", run.directory.display());
+    let _ = writeln!(text, "in {}", run.directory.display());
     text
 }

@@ -1,5 +1,7 @@
 //! A result as YAML: block style, strings quoted as JSON has them, which is YAML too.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 /// `value` as a YAML document.
@@ -7,7 +9,7 @@ pub(super) fn render(value: &Value) -> String {
     let mut out = String::new();
     match value {
         Value::Object(_) | Value::Array(_) => block(&mut out, value, 0),
-        scalar => out += &format!("{scalar}\n"),
+        scalar => line(&mut out, "", scalar),
     }
     out
 }
@@ -30,7 +32,7 @@ fn block(out: &mut String, value: &Value, depth: usize) {
                 inner(out, item, depth);
             }
         }
-        scalar => out.push_str(&format!("{indent}{scalar}\n")),
+        scalar => line(out, &indent, scalar),
     }
 }
 
@@ -44,8 +46,12 @@ fn inner(out: &mut String, value: &Value, depth: usize) {
             out.push('\n');
             block(out, value, depth + 1);
         }
-        plain => out.push_str(&format!(" {plain}\n")),
+        plain => line(out, " ", plain),
     }
+}
+
+fn line(out: &mut String, before: &str, scalar: &Value) {
+    let _ = writeln!(out, "{before}{scalar}");
 }
 
 /// A name that is a word stays one.
