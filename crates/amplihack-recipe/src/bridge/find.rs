@@ -21,7 +21,7 @@ const OTHERS_WRITE: u32 = 0o002;
 pub struct Found {
     /// Its program file.
     pub path: PathBuf,
-    /// What [`RECIPE_RUNNER_RS_PATH`](VARIABLE) names, if that is no program and the runner is another.
+    /// What `RECIPE_RUNNER_RS_PATH` names, if that is no program and the runner is another.
     pub passed_over: Option<PathBuf>,
 }
 
