@@ -25,5 +25,6 @@ pub mod resume;
 pub mod run;
 mod schema;
 pub mod script;
+mod signal;
 pub mod template;
 pub mod value;

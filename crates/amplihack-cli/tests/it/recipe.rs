@@ -6,7 +6,7 @@ use amplihack_agent::AgentBinary;
 use amplihack_testkit::{Sandbox, Script, procs};
 use serde_json::Value;
 
-use crate::fakes::fakes;
+use crate::fakes::{fakes, forget};
 use crate::world::{prepare, run};
 
 fn sandbox(files: &[(&str, &str)]) -> Sandbox {
@@ -260,4 +260,58 @@ fn a_step_that_calls_copilot_as_if_it_were_claude_is_understood() {
     assert_eq!(words, ["--allow-all-tools", "--allow-all-paths", "-p", "S\n\nP"]);
     let shims = std::fs::read_dir(sandbox.home().join(".amplihack/shims")).unwrap();
     assert_eq!(shims.count(), 0, "the stand-in goes with its run");
+}
+
+#[test]
+fn megabytes_reach_an_agent_step_whole_or_are_refused_by_their_size() {
+    let mut sandbox = fakes();
+    sandbox.set("PATH", format!("{}:/usr/bin:/bin", sandbox.bin().display()));
+    sandbox.write("work/a.yaml", "name: a\nsteps:\n  - {id: p, prompt: 'do {{big}} now', fatal: false}\n");
+    let step = |agent: &str, size: usize| {
+        sandbox.write("work/big.json", serde_json::json!({ "big": "y".repeat(size) }).to_string());
+        let args = ["recipe", "run", "a.yaml", "--agent", agent, "--no-hooks", "--context-file", "big.json"];
+        let output = run(&sandbox, &args);
+        let runs = sandbox.runs();
+        forget(&sandbox);
+        (output, runs)
+    };
+    for (agent, size) in
+        [("claude", 9_000_000), ("copilot", 10_000_000), ("amp", 10_000_000), ("codex", 1_000_000)]
+    {
+        let (output, runs) = step(agent, size);
+        assert_eq!(runs.len(), 1, "{output}");
+        let stdin = String::from_utf8(runs[0].stdin.clone().unwrap().0).unwrap();
+        assert!(stdin.starts_with("do yyy") && stdin.contains("y now"), "{agent}");
+        assert_eq!(stdin.matches('y').count(), size, "{agent}");
+    }
+    // The real Claude was shown to refuse it.
+    let (output, runs) = step("claude", 10_000_000);
+    assert_eq!(runs.len(), 0);
+    output.assert_stdout_has("the prompt has 10000007 bytes");
+}
+
+/// The most memory that the process `pid` has had, in kB; 0 once it is gone.
+fn peak(pid: rustix::process::Pid) -> u64 {
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default()
+}
+
+#[test]
+fn much_output_is_kept_in_a_file_and_not_in_memory() {
+    let sandbox = sandbox(&[(
+        "t.yaml",
+        "name: t\nsteps:\n  - {id: a, command: 'head -c 300000000 /dev/zero | tr \"\\\\0\" x'}\n",
+    )]);
+    let mut running = prepare(&sandbox, &["recipe", "run", "t.yaml", "-f", "json"]).spawn();
+    let mut most = 0;
+    running.until("the end", |running| {
+        most = most.max(peak(running.pid()));
+        !running.is_running()
+    });
+    let output = running.wait();
+    output.assert_code(0);
+    assert_eq!(output.json()["step_results"][0]["output_bytes"], 300_000_000);
+    assert!(most > 0 && most < 50_000, "{most} kB");
 }

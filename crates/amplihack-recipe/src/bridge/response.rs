@@ -87,7 +87,9 @@ fn there<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error>
 /// is an answer, whatever the code; without an answer the code is an error.
 pub fn judge(exit: Exit, stdout: &Captured, stderr: &[u8], recipe: &str) -> Result<Response, BridgeError> {
     let exit_code = match exit {
-        Exit::Signal(signal) => return Err(BridgeError::Signalled { signal, name: name_of(signal) }),
+        Exit::Signal(signal) => {
+            return Err(BridgeError::Signalled { signal, name: crate::signal::name(signal) });
+        }
         Exit::Code(code) => code,
     };
     let answer = if stdout.dropped > 0 {
@@ -164,25 +166,6 @@ fn step(mut result: Map<String, Value>) -> Step {
     let (output, error) =
         (text("output").unwrap_or_default(), text("error").filter(|error| !error.is_empty()));
     Step { id, status, output, error, duration: result.get("duration").and_then(Value::as_f64) }
-}
-
-fn name_of(signal: i32) -> Option<&'static str> {
-    Some(match signal {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        24 => "SIGXCPU",
-        _ => return None,
-    })
 }
 
 /// The last lines of stderr that say something: progress and heartbeats only if there is nothing else.

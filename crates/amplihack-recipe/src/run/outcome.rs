@@ -47,32 +47,11 @@ fn why(step: &Step, end: &ProgramEnd) -> Option<String> {
         }
         Some(Exit::Code(0)) => None,
         Some(Exit::Code(code)) => Some(format!("Command failed (exit {code})")),
-        Some(Exit::Signal(signal)) => {
-            Some(format!("Command was killed by signal {signal} ({})", name(signal)))
-        }
+        Some(Exit::Signal(signal)) => Some(format!(
+            "Command was killed by signal {signal} ({})",
+            crate::signal::name(signal).unwrap_or("another signal")
+        )),
         None => Some("Command's end is not known: what watched over it was killed".to_owned()),
-    }
-}
-
-/// The name of a signal.
-fn name(signal: i32) -> &'static str {
-    match signal {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        24 => "SIGXCPU",
-        25 => "SIGXFSZ",
-        31 => "SIGSYS",
-        _ => "another signal",
     }
 }
 
