@@ -69,12 +69,10 @@ fn found(table: Vec<Proc>, listed: &[Proc], marks: &[String]) -> Vec<Proc> {
                 && starts.get(&leader.pid).is_none_or(|start| *start == leader.start_time)
         })
     };
-    let oldest = listed.iter().map(|one| one.start_time).min().unwrap_or_default();
     let is_left = |process: &Proc| {
         in_group(process)
             || ancestors(process.pid, &parents).into_iter().any(is_listed)
-            || process.start_time >= oldest
-                && marks.iter().any(|mark| sys::environ_has(process.pid, mark.as_bytes()))
+            || marks.iter().any(|mark| sys::environ_has(process.pid, mark.as_bytes()))
     };
     table
         .into_iter()

@@ -73,7 +73,8 @@ fn private_files_of_a_killed_program_are_private_and_go_with_the_next_run() {
     assert_eq!(files(&tmp), Vec::<PathBuf>::new(), "the dead program's files stay");
     // A library ties no child to its host's life: the silent CLI is ours to end.
     if let Some(pid) = i32::try_from(cli).ok().and_then(rustix::process::Pid::from_raw) {
-        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+        // Or it has ended meanwhile, since nobody reads what it says.
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
     }
     procs::assert_none_soon(&sandbox.root().display().to_string(), Duration::from_secs(10));
 }

@@ -400,7 +400,9 @@ fn a_terminal_shows_one_line_a_run() {
     let screen = tmux.wait_for("a", "claude 1/10 writing · 19 tokens", Duration::from_secs(30));
     assert_eq!(screen.matches("claude 1/10").count(), 1, "{screen}");
     // The time goes on while nothing happens.
-    tmux.wait_for("a", "· 0:02", Duration::from_secs(30));
+    let seconds =
+        screen.rsplit("· 0:").next().and_then(|rest| rest.get(..2)).unwrap().parse::<u32>().unwrap();
+    tmux.wait_for("a", &format!("· 0:{:02}", seconds + 2), Duration::from_secs(30));
     fs::write(sandbox.home().join("go"), "").unwrap();
     let screen = tmux.wait_for("a", "exit=0", Duration::from_secs(30));
     assert!(
