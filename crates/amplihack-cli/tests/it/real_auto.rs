@@ -161,7 +161,9 @@ fn goes_on_after_a_kill(agent: AgentBinary) {
         let id = directory(&world.sandbox).file_name().unwrap().to_string_lossy().into_owned();
         let output = Run::new(world.command(&["auto", "--resume", &id, "--json"])).output();
         assert_ended(&output, "verified", 0);
-        assert!(!world.server.find_text("run", "You were interrupted").is_empty(), "{output}");
+        // Copilot names its session at its end only, and may not have kept one that was killed: the turn begins anew then.
+        let went_on = !world.server.find_text("run", "You were interrupted").is_empty();
+        assert!(went_on || agent == AgentBinary::Copilot, "{output}");
         procs::assert_none_soon(&world.everything(), Duration::from_secs(5));
     });
 }
