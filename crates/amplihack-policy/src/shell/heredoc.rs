@@ -77,7 +77,7 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
     cleaner.clean.len = src.len();
     let mut lexer = Lexer::new();
     let (mut at, mut run) = (0, 0);
-    let mut group = Group::default();
+    let (mut group, mut hollow) = (Group::default(), Hollow::default());
     while at < bytes.len() {
         let begin = at;
         let outside = lexer.kind();
@@ -96,7 +96,7 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
             break;
         }
         if token == Token::Plain && bytes[begin] == b'`' && bars(&bytes[begin + 1..]) > ALTERNATIVES {
-            cleaner.clean.refused = Some("backticks that are not closed or begin with an operator");
+            cleaner.clean.refused = Some("backticks that are not closed, or with an empty command");
             break;
         }
         run = match (token, bytes[begin]) {
@@ -108,6 +108,10 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
             _ => run,
         };
         cleaner.clean.run = cleaner.clean.run.max(run);
+        if hollow.take(&lexer, token, bytes, begin) && cleaner.clean.run > ALTERNATIVES {
+            cleaner.clean.refused = Some("a long list with an empty command");
+            break;
+        }
         if lexer.stray > STRAY {
             cleaner.clean.refused = Some("brackets are closed that were never opened");
             break;
@@ -116,18 +120,66 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
     cleaner.finish()
 }
 
-/// `|` in backticks that bash does not take, because they are never closed or begin with an operator: tree-sitter's time doubles
+/// `|` in backticks that bash does not take, because they are never closed or have an empty command: tree-sitter's time doubles
 /// with each.
 fn bars(rest: &[u8]) -> usize {
     let closed = escaped_position(rest, b'`');
     let inner = &rest[..closed.unwrap_or(rest.len())];
-    if closed.is_some()
-        && !inner.trim_ascii_start().starts_with(b"|")
-        && !inner.trim_ascii_start().starts_with(b"&")
-    {
-        return 0;
+    let bars = inner.split(|byte| *byte == b'|').count() - 1;
+    if bars > ALTERNATIVES && closed.is_some() && !is_hollow(inner) { 0 } else { bars }
+}
+
+fn is_hollow(src: &[u8]) -> bool {
+    let (mut lexer, mut hollow, mut at) = (Lexer::new(), Hollow::default(), 0);
+    while at < src.len() {
+        let (end, token) = lexer.step(src, at);
+        if hollow.take(&lexer, token, src, at) {
+            return true;
+        }
+        at = end.max(at + 1);
     }
-    inner.split(|byte| *byte == b'|').count() - 1
+    false
+}
+
+/// Whether a `|` stands behind no command, or a redirection has no target, which bash does not take: in a long list tree-sitter's
+/// time doubles with each `|` then.
+#[derive(Default)]
+struct Hollow {
+    /// A command has begun since the last operator.
+    command: bool,
+    /// A redirection waits for its target.
+    redirect: bool,
+    found: bool,
+}
+
+impl Hollow {
+    /// Looks at what the lexer has just passed over.
+    fn take(&mut self, lexer: &Lexer, token: Token, src: &[u8], at: usize) -> bool {
+        let before = at.checked_sub(1).map(|before| src[before]);
+        let arrow = matches!(before, Some(b'<' | b'>'));
+        let operator = token != Token::Plain || lexer.kind() != Kind::Double;
+        match src[at] {
+            b' ' | b'\t' | b'!' => return self.found,
+            b'<' | b'>' if operator => {
+                (self.command, self.redirect) = (true, true);
+                return self.found;
+            }
+            // `>|`, `>&`, `<(`
+            b'|' | b'&' | b'(' if arrow => return self.found,
+            b'|' if operator => {
+                self.found |= !self.command && before != Some(b'|');
+                self.command = false;
+            }
+            b'&' | b';' | b'(' | b'\n' if operator => self.command = false,
+            _ => {
+                (self.command, self.redirect) = (true, false);
+                return self.found;
+            }
+        }
+        self.found |= self.redirect;
+        self.redirect = false;
+        self.found
+    }
 }
 
 /// A bracket that stands in a word, and how many `|` are in it.
