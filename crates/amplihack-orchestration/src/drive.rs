@@ -102,7 +102,7 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
     let directory = id.directory(&home);
     create_private_dir(&directory).map_err(AutoError::file(&directory))?;
     let lock = hold(&directory, &id)?;
-    let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str());
+    let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str())?;
     let worktree = if spec.worktree {
         let planned = Tree::plan(&processes, &home, &spec.cwd, id.as_str()).await;
         if planned.is_err() {
@@ -130,17 +130,14 @@ pub async fn resume(place: Place<'_>, id: SessionId) -> Result<Summary, AutoErro
     {
         return Err(AutoError::Over { id: id.to_string(), end: ended.end.name() });
     }
-    let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str());
-    // Nothing outlives the machine's start, and its numbers are given anew then.
-    if journal.story.boot == boot() {
-        let marks: Vec<String> =
-            journal.story.launches().map(|session| format!("{SESSION_ID}={session}")).collect();
-        // At once: nobody reads what they would still say.
-        let left = leftovers::end(&processes.recorded()?, &marks, Duration::ZERO)
-            .map_err(AutoError::file("/proc"))?;
-        if !left.is_empty() {
-            tracing::warn!(?left, "what the run's dead driver had left cannot be ended");
-        }
+    let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str())?;
+    let marks: Vec<String> =
+        journal.story.launches().map(|session| format!("{SESSION_ID}={session}")).collect();
+    // At once: nobody reads what they would still say.
+    let left =
+        leftovers::end(&processes.recorded()?, &marks, Duration::ZERO).map_err(AutoError::file("/proc"))?;
+    if !left.is_empty() {
+        tracing::warn!(?left, "what the run's dead driver had left cannot be ended");
     }
     Box::pin(Drive::new(place, home, id, journal, processes, lock)?.run(true)).await
 }
@@ -207,7 +204,7 @@ impl<'a> Drive<'a> {
     async fn run(mut self, resumed: bool) -> Result<Summary, AutoError> {
         let pid = std::process::id();
         let start_time = start_time(pid).unwrap_or_default();
-        self.journal.write(Entry::Driven { pid, start_time, boot: boot() })?;
+        self.journal.write(Entry::Driven { pid, start_time })?;
         if let Some(ended) = &self.journal.story.ended {
             let (end, reason) = (ended.end, ended.reason.clone());
             return self.finish(end, reason).await;
@@ -455,11 +452,6 @@ impl<'a> Drive<'a> {
             }
         }
     }
-}
-
-/// This start of the machine, by the kernel's name for it; empty where it has none.
-fn boot() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
 /// Where an agent that is told to writes down what it uses.

@@ -52,9 +52,6 @@ pub enum Entry {
         pid: u32,
         /// When it started, in clock ticks since boot.
         start_time: u64,
-        /// Which start of the machine that was.
-        #[serde(default)]
-        boot: String,
     },
     /// The agent is about to be asked.
     Asked {

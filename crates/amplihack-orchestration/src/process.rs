@@ -1,10 +1,10 @@
 //! The processes of a run besides its agent: git, verify commands, the command that tells the end. All are started by the session crate.
 
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ const GIT_OUTPUT: usize = 16 * 1024 * 1024;
 pub struct Processes {
     env: Env,
     grace: Duration,
-    record: PathBuf,
+    list: PathBuf,
+    record: Arc<File>,
     id: String,
 }
 
@@ -45,19 +46,20 @@ pub struct Came {
 
 impl Processes {
     /// Processes of the run `id`, whose directory is `directory`, in the environment `env`.
-    pub fn new(env: Env, grace: Duration, directory: &Path, id: &str) -> Self {
-        Self { env, grace, record: directory.join("processes"), id: id.to_owned() }
+    pub fn new(env: Env, grace: Duration, directory: &Path, id: &str) -> Result<Self, AutoError> {
+        let list = directory.join("processes");
+        let record = Arc::new(leftovers::open_list(&list).map_err(AutoError::file(&list))?);
+        Ok(Self { env, grace, list, record, id: id.to_owned() })
     }
 
     /// The file in which each process of the run is written down before it starts.
     pub fn record(&self) -> Result<File, AutoError> {
-        let open = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.record);
-        open.map_err(AutoError::file(&self.record))
+        self.record.try_clone().map_err(AutoError::file(&self.list))
     }
 
     /// What is written down so far.
     pub fn recorded(&self) -> Result<Vec<Proc>, AutoError> {
-        leftovers::listed(&self.record).map_err(AutoError::file(&self.record))
+        leftovers::listed(&self.list).map_err(AutoError::file(&self.list))
     }
 
     /// Runs the shell command `text` in `directory`, for at most `timeout`, with `more` in its environment.

@@ -1,7 +1,9 @@
 //! What a runner that was killed left running: found by its list of processes and by a mark in their environment, and ended.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -14,13 +16,41 @@ const ROUND: Duration = Duration::from_millis(20);
 /// From SIGKILL until survivors are given up.
 const KILL: Duration = Duration::from_secs(2);
 
-/// The processes that wrote themselves into the file `list` ([`crate::step::Spool`], [`RunSpec::record`](crate::RunSpec)).
-pub fn listed(list: &Path) -> io::Result<Vec<Proc>> {
-    match std::fs::read(list) {
-        Ok(bytes) => Ok(sys::recorded(&bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
+/// How the line begins that says in which start of the machine the processes behind it are.
+const BOOT: &str = "boot ";
+
+/// Opens the list `path`, private to this user, for processes to write themselves into ([`crate::step::Spool`],
+/// [`RunSpec::record`](crate::RunSpec)).
+pub fn open_list(path: &Path) -> io::Result<File> {
+    let mut list = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    list.write_all(boot().as_bytes())?;
+    Ok(list)
+}
+
+/// The processes in the list `path` that may live: nothing outlives the machine's start, and its numbers are given anew then.
+pub fn listed(path: &Path) -> io::Result<Vec<Proc>> {
+    let text = match std::fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let own = boot();
+    let mut found = Vec::new();
+    let mut now = false;
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        if line.starts_with(BOOT.as_bytes()) {
+            now = line == own.as_bytes();
+        } else if now {
+            found.extend(sys::recorded(line));
+        }
     }
+    Ok(found)
+}
+
+/// The line of this start of the machine, with the kernel's name for it; none where it has none.
+fn boot() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    format!("{BOOT}{}\n", name.trim())
 }
 
 /// Ends every process that is one of `listed`, in a group that one of them led, below one of these, or that carries one of
@@ -98,7 +128,7 @@ mod tests {
 
     use amplihack_utils::sys::Proc;
 
-    use super::{end, found, listed};
+    use super::{Write as _, end, found, listed, open_list};
 
     fn proc(pid: u32, parent: u32, group: u32, start_time: u64) -> Proc {
         Proc { pid, ppid: parent, pgid: group, sid: group, start_time, name: "p".to_owned(), dead: false }
@@ -143,9 +173,13 @@ mod tests {
         std::io::Read::read_exact(root.stdout.as_mut().unwrap(), &mut [0; 3]).unwrap();
         let dir = tempfile::tempdir().unwrap();
         let list = dir.path().join("list");
-        std::fs::copy(format!("/proc/{}/stat", root.id()), &list).unwrap();
+        let stat = std::fs::read(format!("/proc/{}/stat", root.id())).unwrap();
+        // Of another start of the machine.
+        std::fs::write(&list, [b"boot then\n", &stat[..]].concat()).unwrap();
+        assert!(super::listed(&list).unwrap().is_empty());
+        open_list(&list).unwrap().write_all(&stat).unwrap();
         let listed = listed(&list).unwrap();
-        assert_eq!(listed[0].pid, root.id());
+        assert_eq!(listed.iter().map(|one| one.pid).collect::<Vec<_>>(), [root.id()]);
         let waits = std::thread::spawn(move || [marked.wait().unwrap(), root.wait().unwrap()]);
         assert!(end(&listed, &[mark], Duration::from_millis(200)).unwrap().is_empty());
         waits.join().unwrap();

@@ -19,6 +19,7 @@ use tokio::net::unix::pipe;
 use tokio::time::Instant;
 
 use crate::error::RunError;
+use crate::leftovers;
 use crate::outcome::{Deadline, Why};
 use crate::spawner::{self, Kid};
 
@@ -38,15 +39,13 @@ pub struct Spool {
 impl Spool {
     /// The spool in `path`, a private directory. The list of processes is `processes` in it.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let list = path.join(PROCESSES);
-        let processes = OpenOptions::new().append(true).create(true).mode(0o600).open(list)?;
+        let processes = leftovers::open_list(&path.join(PROCESSES))?;
         Ok(Self { path: path.to_owned(), directory: File::open(path)?, processes })
     }
 
-    /// Makes the child of `command` enter itself in the list of processes before it is exec'd. For what is no step.
-    pub fn announce(&self, command: &mut Command) -> io::Result<()> {
-        sys::announce(command, self.processes.try_clone()?.into());
-        Ok(())
+    /// The list of processes, for what is no step: see [`RunSpec::record`](crate::RunSpec).
+    pub fn list(&self) -> io::Result<File> {
+        self.processes.try_clone()
     }
 
     /// The record of the step `name`, if it has ended.

@@ -81,8 +81,6 @@ pub struct Story {
     pub changes: Option<bool>,
     /// The end.
     pub ended: Option<Ended>,
-    /// The start of the machine in which it was driven last.
-    pub boot: String,
     /// The process that drove it last.
     pub driver: Option<(u32, u64)>,
     /// What it used.
@@ -110,7 +108,6 @@ impl Story {
             findings: None,
             changes: None,
             ended: None,
-            boot: String::new(),
             driver: None,
             meter: Meter::new(spec.prices.clone()),
             told: Vec::new(),
@@ -126,10 +123,7 @@ impl Story {
         match entry {
             Entry::Began { .. } => {}
             Entry::Based { tree } => self.base = Some(tree.clone()),
-            Entry::Driven { pid, start_time, boot } => {
-                self.driver = Some((*pid, *start_time));
-                self.boot.clone_from(boot);
-            }
+            Entry::Driven { pid, start_time } => self.driver = Some((*pid, *start_time)),
             Entry::Asked { turn, phase, agent, launch, appended, .. } => {
                 self.agent = *agent;
                 self.told.extend(appended.iter().cloned());

@@ -278,7 +278,7 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Ende
         cwd: ask.cwd.clone(),
     };
     let mut plan = plan(request, env, &own.config).map_err(|error| error.to_string())?;
-    world.spool.announce(&mut plan.command).map_err(|error| error.to_string())?;
+    plan.record = Some(world.spool.list().map_err(|error| error.to_string())?);
     let mut notices = std::mem::take(&mut plan.notices);
     let deadlines = Deadlines { total: ask.timeout, ..Deadlines::default() };
     let streams = Streams { deadlines, ..Streams::default() };

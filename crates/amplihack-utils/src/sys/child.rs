@@ -7,11 +7,11 @@
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::fs::{Mode, OFlags};
-
 use rustix::process::{
     Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, setpgid,
 };
@@ -72,20 +72,25 @@ fn set_up(parent: Pid, options: ChildOptions) -> io::Result<()> {
 ///
 /// Call it after [`prepare_child`], so that the line names the child's own group.
 pub fn record_child(command: &mut Command, file: File) {
-    // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are allowed: it calls `open`,
-    // `read` and `write`, and allocates nothing. `file` lives as long as the closure.
+    // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are allowed; see `record_self`.
+    // `file` lives as long as the closure.
     unsafe {
-        command.pre_exec(move || {
-            let stat = rustix::fs::open(c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-            let mut line = [0_u8; 1024];
-            let length = rustix::io::read(&stat, &mut line)?;
-            let line = line.get(..length).unwrap_or_default();
-            if !line.ends_with(b"\n") || rustix::io::write(&file, line)? != length {
-                return Err(io::Error::from_raw_os_error(libc::EIO));
-            }
-            Ok(())
-        });
+        command.pre_exec(move || record_self(&file));
     }
+}
+
+/// Writes this process's line of the process table to the end of `file`: one write, so that lines never mix.
+///
+/// For a child before its exec: it calls `open`, `read` and `write`, and allocates nothing.
+pub(super) fn record_self(file: impl AsFd) -> io::Result<()> {
+    let stat = rustix::fs::open(c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut line = [0_u8; 2048];
+    let length = rustix::io::read(&stat, &mut line)?;
+    let line = line.get(..length).unwrap_or_default();
+    if !line.ends_with(b"\n") || rustix::io::write(&file, line)? != length {
+        return Err(io::Error::from_raw_os_error(libc::EIO));
+    }
+    Ok(())
 }
 
 /// The processes that [`record_child`] wrote down, as they were then. What is no whole line is passed over.

@@ -12,13 +12,14 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
 use libc::{c_int, c_void};
 
+use super::child::record_self;
 use super::signal::Exit;
 
 /// What a keeper is given.
@@ -93,7 +94,7 @@ pub fn keep(command: &mut Command, keep: Keep) -> io::Result<OwnedFd> {
     // nothing.
     unsafe {
         command.pre_exec(move || {
-            announce_to(keep.processes.as_raw_fd())?;
+            record_self(&keep.processes)?;
             let keeper = Keeper {
                 pipes: [output.as_raw_fd(), error.as_raw_fd()],
                 files: [keep.output.as_raw_fd(), keep.error.as_raw_fd()],
@@ -103,18 +104,10 @@ pub fn keep(command: &mut Command, keep: Keep) -> io::Result<OwnedFd> {
                 unfinished: &keep.unfinished,
                 grace,
             };
-            split(&keeper, keep.processes.as_raw_fd())
+            split(&keeper, keep.processes.as_fd())
         });
     }
     Ok(done)
-}
-
-/// Makes the child of `command` write its line of `/proc/PID/stat` to `processes` before it is exec'd.
-pub fn announce(command: &mut Command, processes: OwnedFd) {
-    // SAFETY: as for `keep`.
-    unsafe {
-        command.pre_exec(move || announce_to(processes.as_raw_fd()));
-    }
 }
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -125,24 +118,8 @@ fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Copies this process's line of `/proc/self/stat` to `processes`: one write, so that lines never mix.
-fn announce_to(processes: RawFd) -> io::Result<()> {
-    let mut line = [0_u8; 2048];
-    // SAFETY: the path ends with a zero; the buffer is as long as said; the descriptor is closed once.
-    unsafe {
-        let stat = check(libc::open(c"/proc/self/stat".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC))?;
-        let count = libc::read(stat, line.as_mut_ptr().cast(), line.len());
-        libc::close(stat);
-        let count = usize::try_from(count).map_err(|_| io::Error::from_raw_os_error(libc::EIO))?;
-        if libc::write(processes, line.as_ptr().cast(), count) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
-}
-
 /// Forks: the parent becomes the keeper and never returns, the child goes on to its exec.
-fn split(keeper: &Keeper<'_>, processes: RawFd) -> io::Result<()> {
+fn split(keeper: &Keeper<'_>, processes: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: plain system calls with valid arguments; the masks are initialised by `sigemptyset`.
     unsafe {
         check(libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1))?;
@@ -169,7 +146,7 @@ fn split(keeper: &Keeper<'_>, processes: RawFd) -> io::Result<()> {
         }
         check(libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()))?;
     }
-    announce_to(processes)
+    record_self(processes)
 }
 
 /// What the keeper works with. Descriptors are raw: this process has its own table of them, and ends by `_exit`.
