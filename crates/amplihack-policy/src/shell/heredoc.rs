@@ -1,16 +1,13 @@
 //! Here-document bodies are taken out of a script, and its lines joined as bash joins them, before a parser reads it.
 
-use super::lexer::{Kind, Lexer, Token, char_len, escaped_position};
+use super::lexer::{Lexer, Token, char_len};
+use super::slow::Slow;
 
 /// Around the number of a here-document in a cleaned script. The gate lets no script bring its own.
 pub(super) const MARK: char = '\u{1}';
 
 /// Closing brackets without an opening one up to which a script is read: parsers take very long to recover from many.
 const STRAY: usize = 16;
-
-/// `|` in one bracket that stands in a word, as in `@(a|b)`, up to which a script is read: where something is wrong in it, tree-sitter's
-/// time doubles with each, and it does not look at the clock meanwhile.
-const ALTERNATIVES: usize = 16;
 
 /// A body that was taken out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,8 +73,7 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
     cleaner.clean.map.push((0, 0));
     cleaner.clean.len = src.len();
     let mut lexer = Lexer::new();
-    let (mut at, mut run) = (0, 0);
-    let (mut group, mut hollow) = (Group::default(), Hollow::default());
+    let (mut at, mut slow) = (0, Slow::default());
     while at < bytes.len() {
         let begin = at;
         let outside = lexer.kind();
@@ -91,25 +87,9 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
         if lexer.depth() > depth {
             break;
         }
-        if token == Token::Plain && group.take(&lexer, outside, bytes, begin) > ALTERNATIVES {
-            cleaner.clean.refused = Some("a pattern with too many alternatives");
-            break;
-        }
-        if token == Token::Plain && bytes[begin] == b'`' && bars(&bytes[begin + 1..]) > ALTERNATIVES {
-            cleaner.clean.refused = Some("backticks that are not closed, or with an empty command");
-            break;
-        }
-        run = match (token, bytes[begin]) {
-            (Token::Plain, b'|') => run + 1,
-            (Token::Plain, b'&') if end == begin + 1 && lexer.kind() != Kind::Double => {
-                run + usize::from(bytes.get(end) == Some(&b'&'))
-            }
-            (Token::Newline, _) | (Token::Plain, b';') => 0,
-            _ => run,
-        };
-        cleaner.clean.run = cleaner.clean.run.max(run);
-        if hollow.take(&lexer, token, bytes, begin) && cleaner.clean.run > ALTERNATIVES {
-            cleaner.clean.refused = Some("a long list with an empty command");
+        cleaner.clean.refused = slow.take(&lexer, outside, token, bytes, begin..end);
+        cleaner.clean.run = slow.longest;
+        if cleaner.clean.refused.is_some() {
             break;
         }
         if lexer.stray > STRAY {
@@ -118,96 +98,6 @@ pub(super) fn clean(src: &str, found: &mut Vec<HereDocument>, depth: usize) -> C
         }
     }
     cleaner.finish()
-}
-
-/// `|` in backticks that bash does not take, because they are never closed or have an empty command: tree-sitter's time doubles
-/// with each.
-fn bars(rest: &[u8]) -> usize {
-    let closed = escaped_position(rest, b'`');
-    let inner = &rest[..closed.unwrap_or(rest.len())];
-    let bars = inner.split(|byte| *byte == b'|').count() - 1;
-    if bars > ALTERNATIVES && closed.is_some() && !is_hollow(inner) { 0 } else { bars }
-}
-
-fn is_hollow(src: &[u8]) -> bool {
-    let (mut lexer, mut hollow, mut at) = (Lexer::new(), Hollow::default(), 0);
-    while at < src.len() {
-        let (end, token) = lexer.step(src, at);
-        if hollow.take(&lexer, token, src, at) {
-            return true;
-        }
-        at = end.max(at + 1);
-    }
-    false
-}
-
-/// Whether a `|` stands behind no command, or a redirection has no target, which bash does not take: in a long list tree-sitter's
-/// time doubles with each `|` then.
-#[derive(Default)]
-struct Hollow {
-    /// A command has begun since the last operator.
-    command: bool,
-    /// A redirection waits for its target.
-    redirect: bool,
-    found: bool,
-}
-
-impl Hollow {
-    /// Looks at what the lexer has just passed over.
-    fn take(&mut self, lexer: &Lexer, token: Token, src: &[u8], at: usize) -> bool {
-        let before = at.checked_sub(1).map(|before| src[before]);
-        let arrow = matches!(before, Some(b'<' | b'>'));
-        let operator = token != Token::Plain || lexer.kind() != Kind::Double;
-        match src[at] {
-            b' ' | b'\t' | b'!' => return self.found,
-            b'<' | b'>' if operator => {
-                (self.command, self.redirect) = (true, true);
-                return self.found;
-            }
-            // `>|`, `>&`, `<(`
-            b'|' | b'&' | b'(' if arrow => return self.found,
-            b'|' if operator => {
-                self.found |= !self.command && before != Some(b'|');
-                self.command = false;
-            }
-            b'&' | b';' | b'(' | b'\n' if operator => self.command = false,
-            _ => {
-                (self.command, self.redirect) = (true, false);
-                return self.found;
-            }
-        }
-        self.found |= self.redirect;
-        self.redirect = false;
-        self.found
-    }
-}
-
-/// A bracket that stands in a word, and how many `|` are in it.
-#[derive(Default)]
-struct Group {
-    /// The lexer's frames inside it.
-    frames: Option<usize>,
-    bars: usize,
-}
-
-impl Group {
-    /// Looks at the byte that the lexer has just passed over; `outside`: what was open before it.
-    fn take(&mut self, lexer: &Lexer, outside: Kind, src: &[u8], at: usize) -> usize {
-        if self.frames.is_some_and(|frames| lexer.frames() < frames) {
-            *self = Self::default();
-        }
-        match (self.frames, src[at]) {
-            // In `[[ … ]]` it is an expression.
-            (None, b'(')
-                if outside != Kind::Test && at > 0 && !b" \t\n;&|()<>$`\"".contains(&src[at - 1]) =>
-            {
-                self.frames = Some(lexer.frames());
-            }
-            (Some(_), b'|') if lexer.kind() != Kind::Double => self.bars += 1,
-            _ => {}
-        }
-        self.bars
-    }
 }
 
 struct Cleaner<'a> {

@@ -20,6 +20,7 @@ mod places;
 mod plain;
 mod redirects;
 mod simple;
+mod slow;
 #[cfg(test)]
 mod tests;
 mod tree;
