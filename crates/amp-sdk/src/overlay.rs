@@ -23,8 +23,7 @@ pub(crate) struct Overlay {
 impl Overlay {
     /// Writes `contents` to the private file `name`: mode 0600 from its first moment, in a directory of mode 0700.
     pub(crate) fn write(&mut self, env: &Env, name: &str, contents: &[u8]) -> Result<PathBuf> {
-        let place =
-            env.path("TMPDIR").filter(|place| place.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"));
+        let place = env.temporary_dir();
         let failed = |source: std::io::Error| Error::InvalidConfiguration {
             field: name.to_owned(),
             message: format!(

@@ -106,8 +106,7 @@ fn directory(env: &Env, session: &SessionId) -> PathBuf {
     if let Some(own) = own.filter(writable) {
         return own.join("hooks");
     }
-    let temporary = env.path("TMPDIR").filter(|path| path.is_absolute());
-    temporary.unwrap_or_else(|| PathBuf::from("/tmp")).join(format!("amplihack-hooks-{session}"))
+    env.temporary_dir().join(format!("amplihack-hooks-{session}"))
 }
 
 /// What answers the hooks of launches of this process: beside its own program.

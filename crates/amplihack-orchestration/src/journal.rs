@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use amplihack_agent::AgentBinary;
 use amplihack_agent::event::Totals;
 use amplihack_utils::fs::create_private_dir;
-use amplihack_utils::launcher_context::{SessionId, sessions};
+use amplihack_utils::launcher_context::{SessionId, meant, sessions};
 use amplihack_utils::log::{JsonLog, read_from};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -201,16 +201,7 @@ pub fn read(home: &Path, id: &SessionId) -> Result<Story, AutoError> {
 
 /// The id of the run that is meant by `wanted`: an id, or its beginning where that is enough.
 pub fn find(home: &Path, wanted: &str) -> Result<SessionId, AutoError> {
-    let missing = || AutoError::NotFound { id: wanted.to_owned() };
-    let mut found: Vec<SessionId> =
-        all(home).into_iter().filter(|id| !wanted.is_empty() && id.as_str().starts_with(wanted)).collect();
-    if let Some(exact) = found.iter().position(|id| id.as_str() == wanted) {
-        return Ok(found.swap_remove(exact));
-    }
-    match (found.pop(), found.is_empty()) {
-        (Some(id), true) => Ok(id),
-        _ => Err(missing()),
-    }
+    meant(all(home), wanted, SessionId::as_str).map_err(|_| AutoError::NotFound { id: wanted.to_owned() })
 }
 
 /// Every unattended run below `home`, oldest first.

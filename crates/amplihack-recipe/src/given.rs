@@ -7,7 +7,7 @@ use amplihack_utils::fs::read_regular;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::bridge::spill::{read_back, temporary_directory};
+use crate::bridge::spill::read_back;
 use crate::context::Context;
 use crate::value::Value;
 
@@ -105,7 +105,7 @@ impl Given {
 }
 
 fn spilled(value: &str, env: &Env) -> Option<String> {
-    read_back(value, &temporary_directory(env))
+    read_back(value, &env.temporary_dir())
 }
 
 #[cfg(test)]

@@ -68,6 +68,11 @@ impl Env {
             .or_else(|| self.home().map(|home| home.join(".config")))
     }
 
+    /// Where temporary files go: `TMPDIR` if it is an absolute path, else `/tmp`.
+    pub fn temporary_dir(&self) -> PathBuf {
+        self.path("TMPDIR").filter(|path| path.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"))
+    }
+
     /// Where everything of ours lives: `AMPLIHACK_HOME`, else `~/.amplihack`. `None` if neither is an absolute path.
     pub fn amplihack_home(&self) -> Option<PathBuf> {
         self.path("AMPLIHACK_HOME")

@@ -213,8 +213,7 @@ fn start(args: &RunArgs, env: &Env, plan: Plan, settings: Settings, context: Con
 }
 
 fn transition_log(env: &Env, name: &str) -> Option<TransitionLog> {
-    let directory =
-        env.path("TMPDIR").filter(|path| path.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"));
+    let directory = env.temporary_dir();
     match TransitionLog::create(&directory, name) {
         Ok(log) => Some(log),
         Err(error) => {

@@ -111,8 +111,7 @@ fn long_prompt(argv: &mut Vec<OsString>, env: &Env) -> Result<Option<File>, Shim
     let Some(at) = argv[..end].iter().position(|word| !fits(word)) else { return Ok(None) };
     let Some(text) = prompt_at(argv, at) else { return Ok(None) };
     let file = || {
-        let directory = env.path("TMPDIR").filter(|path| path.is_absolute());
-        let mut file = tempfile::tempfile_in(directory.unwrap_or_else(|| PathBuf::from("/tmp")))?;
+        let mut file = tempfile::tempfile_in(env.temporary_dir())?;
         file.write_all(text.as_bytes())?;
         file.rewind()?;
         Ok(file)

@@ -157,7 +157,7 @@ pub fn run(request: &Request, env: &Env, tell: &mut dyn FnMut(Notice)) -> Result
     let cost = exec_cost(runner.as_os_str(), args.iter().map(OsString::as_os_str), child_env.iter());
     let room = arg_limits().total.saturating_sub(cost + SPARE);
     let room = usize::try_from(room).unwrap_or(usize::MAX).saturating_sub(PAIR * request.context.len());
-    let spilled = spill::write(&request.context, &spill::temporary_directory(env), room)?;
+    let spilled = spill::write(&request.context, &env.temporary_dir(), room)?;
     for (key, value) in spilled.pairs() {
         args.extend(["--set".into(), format!("{key}={value}").into()]);
     }

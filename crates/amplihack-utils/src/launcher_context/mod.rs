@@ -15,7 +15,7 @@ use crate::agent_binary::AgentBinary;
 use crate::error::Explain;
 
 pub use read::{Context, MAX_AGE, MAX_DEPTH, MAX_FILE_BYTES, Unusable, read};
-pub use session::{BadSessionId, SessionContext, SessionId, new_session_id, sessions};
+pub use session::{BadSessionId, SessionContext, SessionId, meant, new_session_id, sessions};
 pub use write::{location, write};
 
 /// The file's name.

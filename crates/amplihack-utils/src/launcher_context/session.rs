@@ -55,6 +55,19 @@ pub fn sessions(home: &Path) -> PathBuf {
     home.join("sessions")
 }
 
+/// The one of `kept` that is meant by `wanted`: its `id`, or the beginning of it where no other begins so. `Err`: how many begin so.
+pub fn meant<T>(mut kept: Vec<T>, wanted: &str, id: impl Fn(&T) -> &str) -> Result<T, usize> {
+    if let Some(exact) = kept.iter().position(|one| id(one) == wanted) {
+        return Ok(kept.swap_remove(exact));
+    }
+    kept.retain(|one| !wanted.is_empty() && id(one).starts_with(wanted));
+    match (kept.pop(), kept.len()) {
+        (Some(one), 0) => Ok(one),
+        (Some(_), more) => Err(more + 1),
+        (None, _) => Err(0),
+    }
+}
+
 /// An id that no other launch has: the time, to sort by, and 48 random bits.
 pub fn new_session_id() -> io::Result<SessionId> {
     let mut bytes = [0_u8; 6];

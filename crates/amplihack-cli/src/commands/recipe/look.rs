@@ -1,10 +1,11 @@
 //! `recipe list`, `validate`, `show`: nothing is started, nothing is written.
 
+use std::fmt::Write as _;
+
 use amplihack_recipe::plan::{Mode, compile, describe};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 
 use super::{ListArgs, LookArgs, ShowArgs, discovery, not_found, refused};
 use crate::commands::current_dir;

@@ -1,10 +1,12 @@
 //! `recipe runs`: what runs did.
 
+use std::fmt::Write as _;
+
 use amplihack_recipe::journal::{Entry, Recorded, recorded};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
+use amplihack_utils::launcher_context::meant;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 
 use super::RunsCommand;
 use crate::ui::{self, Failure, line};
@@ -49,20 +51,13 @@ fn all(env: &Env) -> Result<Vec<Recorded>, Failure> {
 /// The run that `id` names: whole, by its beginning, or as the latest.
 pub(super) fn one(env: &Env, id: &str) -> Result<Recorded, Failure> {
     let mut runs = all(env)?;
-    if id != "latest" {
-        runs.retain(|run| run.header.run_id.starts_with(id));
-        if let [_, _, ..] = &runs[..]
-            && !runs.iter().any(|run| run.header.run_id == id)
-        {
-            return Err(Failure::usage(
-                format!("{} runs begin with {id}", runs.len()),
-                "give more of the id",
-            ));
+    let found = if id == "latest" { runs.pop().ok_or(0) } else { meant(runs, id, |run| &run.header.run_id) };
+    found.map_err(|many| match many {
+        0 => {
+            let hint = "`amplihack recipe runs list` prints the runs that are kept";
+            Failure::of("run_not_found", format!("there is no run {id}"), hint, ExitKind::NotFound)
         }
-    }
-    runs.pop().ok_or_else(|| {
-        let hint = "`amplihack recipe runs list` prints the runs that are kept";
-        Failure::of("run_not_found", format!("there is no run {id}"), hint, ExitKind::NotFound)
+        _ => Failure::usage(format!("{many} runs begin with {id}"), "give more of the id"),
     })
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use amplihack_session::journal::Recorded;
 use amplihack_utils::error::ExitKind;
+use amplihack_utils::launcher_context::meant;
 
 use super::all;
 use crate::ui::Failure;
@@ -16,21 +17,16 @@ pub(super) fn one(home: &Path, wanted: &str) -> Result<Recorded, Failure> {
             .pop()
             .ok_or_else(|| Failure::missing("no session is kept yet", "run an agent with --output json"));
     }
-    if let Some(exact) = runs.iter().position(|run| run.id.as_str() == wanted) {
-        return Ok(runs.swap_remove(exact));
-    }
-    runs.retain(|run| !wanted.is_empty() && run.id.as_str().starts_with(wanted));
-    match (runs.pop(), runs.is_empty()) {
-        (Some(run), true) => Ok(run),
-        (Some(_), false) => Err(Failure::usage(
-            format!("{} sessions begin with {wanted:?}", runs.len() + 1),
-            "write more of the id; `amplihack sessions list` shows them",
-        )),
-        (None, _) => Err(Failure::missing(
+    meant(runs, wanted, |run| run.id.as_str()).map_err(|many| match many {
+        0 => Failure::missing(
             format!("no session of the id {wanted:?} is kept"),
             "`amplihack sessions list` shows those that are",
-        )),
-    }
+        ),
+        _ => Failure::usage(
+            format!("{many} sessions begin with {wanted:?}"),
+            "write more of the id; `amplihack sessions list` shows them",
+        ),
+    })
 }
 
 impl Failure {

@@ -6,10 +6,6 @@
 mod read;
 mod write;
 
-use std::path::PathBuf;
-
-use amplihack_utils::env::Env;
-
 pub use read::read_back;
 pub use write::{Spill, write};
 
@@ -20,11 +16,6 @@ const PREFIX: &str = "recipe-context-";
 const SCHEME: &str = "file://";
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-
-/// Where values are spilled to and read back from: TMPDIR, else `/tmp`.
-pub fn temporary_directory(env: &Env) -> PathBuf {
-    env.path("TMPDIR").filter(|path| path.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"))
-}
 
 #[cfg(test)]
 mod tests;
