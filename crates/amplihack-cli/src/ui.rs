@@ -85,8 +85,7 @@ pub(crate) fn note(label: &str, text: impl std::fmt::Display) {
 
 /// One line for a person, without a label.
 pub(crate) fn plain(text: &str) {
-    // A closed stderr must not end the run.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    progress(&format!("{text}\n"));
 }
 
 /// Writes to stdout what `write` writes, without having all of it at once.

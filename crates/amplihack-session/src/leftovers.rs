@@ -176,7 +176,7 @@ mod tests {
         let stat = std::fs::read(format!("/proc/{}/stat", root.id())).unwrap();
         // Of another start of the machine.
         std::fs::write(&list, [b"boot then\n", &stat[..]].concat()).unwrap();
-        assert!(super::listed(&list).unwrap().is_empty());
+        assert!(listed(&list).unwrap().is_empty());
         open_list(&list).unwrap().write_all(&stat).unwrap();
         let listed = listed(&list).unwrap();
         assert_eq!(listed.iter().map(|one| one.pid).collect::<Vec<_>>(), [root.id()]);

@@ -68,7 +68,7 @@ pub(crate) fn directory(sandbox: &Sandbox) -> PathBuf {
 
 /// Claims that the run ended so, with this code.
 #[track_caller]
-fn assert_ended(output: &Output, end: &str, code: i32) -> Value {
+pub(crate) fn assert_ended(output: &Output, end: &str, code: i32) -> Value {
     let last = ended(output);
     assert_eq!(last["end"], end, "{output}");
     output.assert_code(code);

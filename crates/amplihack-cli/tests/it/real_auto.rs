@@ -8,7 +8,7 @@ use amplihack_testkit::{Output, Run, procs};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::auto::{directory, ended};
+use crate::auto::{assert_ended, directory, ended};
 use crate::world::World;
 
 fn text(status: &str) -> Reply {
@@ -29,14 +29,6 @@ fn auto(world: &World, agent: AgentBinary, args: &[&str]) -> Output {
     let output = Run::new(world.command(&all)).timeout(Duration::from_mins(4)).output();
     procs::assert_none_soon(&world.everything(), Duration::from_secs(5));
     output
-}
-
-#[track_caller]
-fn assert_ended(output: &Output, end: &str, code: i32) -> Value {
-    let last = ended(output);
-    assert_eq!(last["end"], end, "{output}");
-    output.assert_code(code);
-    last
 }
 
 /// What the run says that it used is what the model says.

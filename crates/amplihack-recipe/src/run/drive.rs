@@ -85,13 +85,6 @@ pub enum RunError {
     Lost(String),
 }
 
-/// A run that has ended.
-#[derive(Debug)]
-pub struct Finished {
-    /// What became of it.
-    pub result: RunResult,
-}
-
 /// Carries a run out. Every entry is in `journal` before `seen` is shown it.
 ///
 /// Needs a current-thread runtime, on the main thread if there are many steps. What steps left in the background is ended with
@@ -102,7 +95,7 @@ pub async fn drive(
     journal: &mut Journal,
     interrupts: Interrupts,
     seen: &mut dyn FnMut(&Entry),
-) -> Result<Finished, RunError> {
+) -> Result<RunResult, RunError> {
     let (stop, stopped) = watch::channel(None);
     let (_, nothing) = mpsc::unbounded_channel();
     let noted = world.noted.take().unwrap_or(nothing);
@@ -142,7 +135,7 @@ impl Shell<'_> {
         mut noted: mpsc::UnboundedReceiver<Entry>,
         mut interrupts: Interrupts,
         stop: watch::Sender<Option<Signal>>,
-    ) -> Result<Finished, RunError> {
+    ) -> Result<RunResult, RunError> {
         let outcome = self.turns(&mut noted, &mut interrupts, &stop).await;
         // Whatever goes wrong: nothing is left running.
         let _ = stop.send(Some(Signal::TERM));
@@ -157,10 +150,7 @@ impl Shell<'_> {
         ending.join_all().await;
         outcome?;
         self.journal.sync()?;
-        self.result
-            .take()
-            .map(|result| Finished { result })
-            .ok_or_else(|| RunError::Lost("the run has no result".to_owned()))
+        self.result.take().ok_or_else(|| RunError::Lost("the run has no result".to_owned()))
     }
 
     async fn turns(

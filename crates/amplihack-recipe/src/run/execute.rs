@@ -172,6 +172,5 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
     let agents = env.clone().with(RUN_ID, settings.run_id.as_str());
     let world = World::new(env, scripts, agents, &journal, door, grace);
     let machine = Machine::new(Arc::new(plan), settings, context);
-    let finished = runtime.block_on(drive(machine, world, &mut journal, interrupts, seen))?;
-    Ok(finished.result)
+    Ok(runtime.block_on(drive(machine, world, &mut journal, interrupts, seen))?)
 }

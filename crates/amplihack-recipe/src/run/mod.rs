@@ -20,7 +20,7 @@ use amplihack_agent::event::Totals;
 use amplihack_utils::sys::Exit;
 
 pub use agent_step::{AgentDoor, Launcher, NO_REENTRY, Own};
-pub use drive::{Finished, RunError, World, drive};
+pub use drive::{RunError, World, drive};
 pub use environment::{depth, of_scripts as scripts_environment};
 pub use execute::{ExecuteError, Execution, dry_run, execute, sources};
 pub use machine::Machine;

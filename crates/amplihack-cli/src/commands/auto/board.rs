@@ -71,13 +71,13 @@ impl Board {
         let label = if many || number > 0 { format!("{id} ") } else { String::new() };
         if !self.live {
             if let Some(words) = words {
-                ui::progress(&format!("{label}{words}\n"));
+                ui::plain(&format!("{label}{words}"));
             }
             return;
         }
         if let (Progress::Notice { .. }, Some(words)) = (progress, words) {
             self.clear();
-            ui::progress(&format!("{label}{words}\n"));
+            ui::plain(&format!("{label}{words}"));
         }
         self.draw();
     }

@@ -222,15 +222,13 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
         .map_err(|error| Failure::input(format!("what is given has no JSON form: {error}")))?;
     let (mut env, home) = (env.clone(), env.amplihack_home());
     // Dropped after the run: scripts that call Copilot as if it were Claude are understood while it goes on.
-    let _shim = match external::shim(&env, &run_id)? {
-        Some(shim) if asked.agent == AgentBinary::Copilot => {
-            shim.put_first(&mut env).unwrap_or_else(|error| {
-                ui::note("warning", Notice::NoShim { why: error.to_string() });
-                None
-            })
-        }
-        _ => None,
-    };
+    let stand_in = if asked.agent == AgentBinary::Copilot { external::shim(&env, &run_id)? } else { None };
+    let _shim = stand_in.and_then(|shim| {
+        shim.put_first(&mut env).unwrap_or_else(|error| {
+            ui::note("warning", Notice::NoShim { why: error.to_string() });
+            None
+        })
+    });
     let settings = settings(&asked, run_id.clone(), cwd, done);
     // The values are in the context and in the journal; a third time they would only make each step's fork slower.
     drop(asked);
