@@ -13,6 +13,7 @@ const FLOORS: &[(u32, &str)] = &[
     (4, "amplihack-orchestration"),
     (4, "amplihack-probe"),
     (4, "amplihack-recipe"),
+    (4, "amplihack-remote"),
     (3, "amplihack-launcher"),
     (3, "amp-sdk"),
     (2, "amplihack-session"),

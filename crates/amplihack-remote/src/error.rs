@@ -1,0 +1,142 @@
+//! What can go wrong with a remote session, by the part that failed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use amplihack_utils::error::{ExitKind, Explain};
+
+/// A message for the user, and what a program may want to know beside it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ErrorContext {
+    /// A lower-case fragment that names what failed and the next step.
+    pub message: String,
+    /// Facts by name, in order: `host`, `session_id`, `reason`, `hint` and the like. Never a secret.
+    pub context: BTreeMap<String, String>,
+}
+
+impl ErrorContext {
+    /// A message alone.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), context: BTreeMap::new() }
+    }
+
+    /// The same with one more fact.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
+        self.context.insert(name.to_owned(), value.to_string());
+        self
+    }
+}
+
+impl<T: Into<String>> From<T> for ErrorContext {
+    fn from(message: T) -> Self {
+        Self::new(message)
+    }
+}
+
+impl fmt::Display for ErrorContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// A failure of a remote command.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteError {
+    /// The work to be sent could not be gathered, or must not be sent.
+    #[error("failed to package the repository: {0}")]
+    Packaging(ErrorContext),
+    /// No machine could be had.
+    #[error("failed to get a machine: {0}")]
+    Provisioning(ErrorContext),
+    /// Something could not be sent or fetched.
+    #[error("failed to transfer: {0}")]
+    Transfer(ErrorContext),
+    /// A command on the far side failed, or could not be given.
+    #[error("failed to run on the far side: {0}")]
+    Execution(ErrorContext),
+    /// Results could not be brought into the repository.
+    #[error("failed to integrate results: {0}")]
+    Integration(ErrorContext),
+    /// Something that was made is still there.
+    #[error("failed to clean up: {0}")]
+    Cleanup(ErrorContext),
+    /// There is no such session.
+    #[error("session '{session_id}' not found")]
+    SessionNotFound {
+        /// The id that was asked for.
+        session_id: String,
+    },
+    /// The options, the configuration or the state cannot be used.
+    #[error("{0}")]
+    Validation(ErrorContext),
+}
+
+impl RemoteError {
+    /// What the error carries, if it is not about a missing session.
+    pub fn context(&self) -> Option<&ErrorContext> {
+        match self {
+            Self::Packaging(context)
+            | Self::Provisioning(context)
+            | Self::Transfer(context)
+            | Self::Execution(context)
+            | Self::Integration(context)
+            | Self::Cleanup(context)
+            | Self::Validation(context) => Some(context),
+            Self::SessionNotFound { .. } => None,
+        }
+    }
+
+    /// The same error with one more fact.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
+        let context = match &mut self {
+            Self::Packaging(context)
+            | Self::Provisioning(context)
+            | Self::Transfer(context)
+            | Self::Execution(context)
+            | Self::Integration(context)
+            | Self::Cleanup(context)
+            | Self::Validation(context) => context,
+            Self::SessionNotFound { .. } => return self,
+        };
+        context.context.insert(name.to_owned(), value.to_string());
+        self
+    }
+
+    /// A fact of the error by its name.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.context()?.context.get(name).map(String::as_str)
+    }
+}
+
+impl Explain for RemoteError {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Packaging(_) => "packaging",
+            Self::Provisioning(_) => "provisioning",
+            Self::Transfer(_) => "transfer",
+            Self::Execution(_) => "execution",
+            Self::Integration(_) => "integration",
+            Self::Cleanup(_) => "cleanup",
+            Self::SessionNotFound { .. } => "session_not_found",
+            Self::Validation(_) => "validation",
+        }
+    }
+
+    fn exit(&self) -> ExitKind {
+        match self {
+            Self::SessionNotFound { .. } => ExitKind::NotFound,
+            _ => ExitKind::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::SessionNotFound { .. } => {
+                Some("use 'amplihack remote list' to see available sessions".to_owned())
+            }
+            _ => self.fact("hint").map(str::to_owned),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Sessions on other machines: packaged, sent, started once, watched, ended, and brought home before anything is deleted.
+//!
+//! A session is run on its machine by one small program, the far side of [`protocol`]; what this side knows of it is in one state file.
+
+mod error;
+mod mode;
+mod options;
+pub mod protocol;
+mod runner;
+mod session;
+mod size;
+
+pub use error::{ErrorContext, RemoteError};
+pub use mode::{CommandMode, UnknownMode};
+pub use options::{
+    ExecOptions, IntegrationSummary, KillOptions, KillResult, ListOptions, OutputOptions, PoolStatus, PoolVm,
+    RemoteStatus, SessionCounts, SessionOutput, StartOptions, StartResult, StatusOptions, VMOptions,
+    WorkflowResult,
+};
+pub use runner::{CommandOutput, RemoteCommandRunner};
+pub use session::{Condition, Session, SessionStatus, is_session_id, new_session_id};
+pub use size::{UnknownSize, VMSize};

@@ -1,0 +1,66 @@
+//! The seam to everything outside: the program azlin, and machines.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+
+use crate::error::RemoteError;
+
+/// What a command answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommandOutput {
+    /// Its exit code; 128 and the signal's number if a signal ended it.
+    pub status: i32,
+    /// What it wrote.
+    pub stdout: String,
+    /// What it complained.
+    pub stderr: String,
+}
+
+/// Runs commands. An error says that a command could not be given or its answer not be had; a command that failed is an answer.
+#[async_trait]
+pub trait RemoteCommandRunner: Send + Sync {
+    /// Runs azlin with `args`.
+    async fn azlin(&self, args: &[String]) -> Result<CommandOutput, RemoteError>;
+
+    /// Runs a shell command on a machine, with nothing on its stdin.
+    async fn connect(&self, vm_name: &str, command: &str) -> Result<CommandOutput, RemoteError>;
+
+    /// Copies a file to a machine. A relative destination is below the home there.
+    async fn transfer(&self, source: &Path, vm_name: &str, destination: &Path) -> Result<(), RemoteError>;
+
+    /// Runs a shell command on a machine with the file `input` on its stdin, and its stdout in the file `output`, to the byte.
+    ///
+    /// By way of the other three: the input is copied to a private file there, which is removed as it is read. A secret in the input
+    /// is for a short time in that file; runners that have a stdin do better.
+    async fn pipe(
+        &self,
+        vm_name: &str,
+        command: &str,
+        input: Option<&Path>,
+        output: Option<&Path>,
+    ) -> Result<CommandOutput, RemoteError> {
+        let answer = match input {
+            None => self.connect(vm_name, command).await?,
+            Some(input) => {
+                let there = format!(".amplihack-{}", unguessable());
+                self.transfer(input, vm_name, Path::new(&there)).await?;
+                self.connect(vm_name, &format!("{{ rm -f {there}; {command}\n}} < {there}")).await?
+            }
+        };
+        if let Some(output) = output {
+            std::fs::write(output, &answer.stdout).map_err(|error| {
+                RemoteError::Transfer(format!("{} could not be written: {error}", output.display()).into())
+            })?;
+        }
+        Ok(answer)
+    }
+}
+
+/// A name that nobody else takes.
+fn unguessable() -> String {
+    let mut random = [0; 16];
+    // Without random bytes the time would do: the directory is the user's own.
+    let _ = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());
+    random.iter().fold(String::new(), |name, byte| name + &format!("{byte:02x}"))
+}

@@ -1,0 +1,156 @@
+//! A remote session as users see it: who it is, what it does, how it stands.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// How a session stands, as far as is known for sure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionStatus {
+    /// It has a slot and was not seen to run yet.
+    Pending,
+    /// It was seen to run, and its end was not seen.
+    Running,
+    /// It ended with code 0.
+    Completed,
+    /// It ended otherwise, or could not be started.
+    Failed,
+    /// It was ended by `kill`.
+    Killed,
+}
+
+impl SessionStatus {
+    /// Every status.
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Completed, Self::Failed, Self::Killed];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Killed => "killed",
+        }
+    }
+
+    /// Whether nothing changes it any more.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Killed)
+    }
+}
+
+impl fmt::Display for SessionStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for SessionStatus {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|status| status.name() == word);
+        known.ok_or_else(|| {
+            format!("unknown status '{word}': use pending, running, completed, failed or killed")
+        })
+    }
+}
+
+/// What stands in the way of knowing more; beside the status, never instead of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Condition {
+    /// Its machine did not answer when it was last asked.
+    Unreachable,
+    /// Its machine answered, and neither the session nor its end is there: power was lost, or the machine was made anew.
+    Lost,
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Unreachable => "unreachable",
+            Self::Lost => "lost",
+        })
+    }
+}
+
+/// A session. The fields and their names are those of the state file and of `list --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// `sess-YYYYMMDD-HHMMSS-xxxx`, in UTC, with four hexadecimal digits.
+    pub session_id: String,
+    /// The machine that it is on.
+    pub vm_name: String,
+    /// Its directory on that machine.
+    pub workspace: String,
+    /// The name of its view in tmux, which is its id.
+    pub tmux_session: String,
+    /// What it was asked to do.
+    pub prompt: String,
+    /// How: the name of a [`CommandMode`](crate::CommandMode).
+    pub command: String,
+    /// The most turns of the agent.
+    pub max_turns: u32,
+    /// How it stands.
+    pub status: SessionStatus,
+    /// The memory that its agent may use, in MB.
+    pub memory_mb: Option<u32>,
+    /// When it was written down first.
+    pub created_at: Timestamp,
+    /// When it began to run, by its machine's clock.
+    #[serde(default)]
+    pub started_at: Option<Timestamp>,
+    /// When it ended, by its machine's clock.
+    #[serde(default)]
+    pub completed_at: Option<Timestamp>,
+    /// How it ended.
+    #[serde(default)]
+    pub exit_code: Option<i32>,
+}
+
+/// Whether `text` has the form of a session's id; only such text becomes part of a path.
+pub fn is_session_id(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() == 25
+        && bytes.iter().enumerate().all(|(at, byte)| match at {
+            0..5 => *byte == b"sess-"[at],
+            13 | 20 => *byte == b'-',
+            21.. => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+            _ => byte.is_ascii_digit(),
+        })
+}
+
+/// A new id for a session made at `now`, which `taken` does not know yet. `None` if all of this second are taken.
+pub fn new_session_id(now: Timestamp, taken: impl Fn(&str) -> bool) -> Option<String> {
+    let second = now.strftime("sess-%Y%m%d-%H%M%S-").to_string();
+    let mut random = [0; 2];
+    // Without random bytes the search below still finds what is free.
+    let _ = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());
+    let first = u16::from_ne_bytes(random);
+    (0..=u16::MAX).map(|step| format!("{second}{:04x}", first.wrapping_add(step))).find(|id| !taken(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_the_documented_form_and_do_not_repeat() {
+        let now: Timestamp = "2026-05-02T03:04:05Z".parse().unwrap();
+        let id = new_session_id(now, |_| false).unwrap();
+        assert!(id.starts_with("sess-20260502-030405-") && is_session_id(&id), "{id}");
+        let other = new_session_id(now, |taken| taken != "sess-20260502-030405-00ff").unwrap();
+        assert_eq!(other, "sess-20260502-030405-00ff");
+        assert_eq!(new_session_id(now, |_| true), None);
+        for wrong in
+            ["", "sess-20260502-030405-00FF", "sess-20260502-030405-00f", "../../etc/passwd/aaaaaaaaa"]
+        {
+            assert!(!is_session_id(wrong), "{wrong}");
+        }
+    }
+}
