@@ -32,6 +32,8 @@ pub struct Profile {
     /// Variables that it hides from its tools though a nested session needs them, in groups that only make sense
     /// together: a key belongs to the address that it opens.
     pub withheld: &'static [&'static [&'static str]],
+    /// Variables in which it takes the key of its provider, the usual one first.
+    pub keys: &'static [&'static str],
     /// Explicit delivery requests that it refuses before it is started, with the reason.
     pub refuses_requests: Option<&'static str>,
 }

@@ -2,15 +2,23 @@
 //!
 //! A session is run on its machine by one small program, the far side of [`protocol`]; what this side knows of it is in one state file.
 
+pub mod azlin;
+mod backend;
+mod client;
 mod error;
+mod hosts;
 mod mode;
 mod options;
 pub mod protocol;
 mod runner;
 mod session;
 mod size;
+mod work;
 
+pub use backend::Backend;
+pub use client::{Client, Progress};
 pub use error::{ErrorContext, RemoteError};
+pub use hosts::{Host, Hosts, Scheduler, is_host_name};
 pub use mode::{CommandMode, UnknownMode};
 pub use options::{
     ExecOptions, IntegrationSummary, KillOptions, KillResult, ListOptions, OutputOptions, PoolStatus, PoolVm,
