@@ -3,14 +3,19 @@
 //! A session is run on its machine by one small program, the far side of [`protocol`]; what this side knows of it is in one state file.
 
 mod error;
+mod manager;
 mod mode;
 mod options;
+pub mod pool;
 pub mod protocol;
 mod runner;
 mod session;
 mod size;
+pub mod state;
+pub mod state_lock;
 
 pub use error::{ErrorContext, RemoteError};
+pub use manager::SessionManager;
 pub use mode::{CommandMode, UnknownMode};
 pub use options::{
     ExecOptions, IntegrationSummary, KillOptions, KillResult, ListOptions, OutputOptions, PoolStatus, PoolVm,

@@ -325,6 +325,12 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "What it cost in dollars; empty where nobody says.",
     },
     Variable {
+        name: "AMPLIHACK_REMOTE_STATE",
+        role: Role::Read,
+        default: "~/.amplihack/remote-state.json",
+        meaning: "The file in which this side keeps what it knows of remote sessions and machines.",
+    },
+    Variable {
         name: "XPIA_DEFEND_PATH",
         role: Role::Read,
         default: "unset",
