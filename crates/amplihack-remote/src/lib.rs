@@ -7,18 +7,23 @@ mod backend;
 mod client;
 mod error;
 mod hosts;
+mod manager;
 mod mode;
 mod options;
+pub mod pool;
 pub mod protocol;
 mod runner;
 mod session;
 mod size;
 mod work;
+pub mod state;
+pub mod state_lock;
 
 pub use backend::Backend;
 pub use client::{Client, Progress};
 pub use error::{ErrorContext, RemoteError};
 pub use hosts::{Host, Hosts, Scheduler, is_host_name};
+pub use manager::SessionManager;
 pub use mode::{CommandMode, UnknownMode};
 pub use options::{
     ExecOptions, IntegrationSummary, KillOptions, KillResult, ListOptions, OutputOptions, PoolStatus, PoolVm,
