@@ -11,6 +11,7 @@
 pub mod amplifier;
 pub mod bytes;
 pub mod compare;
+pub mod hosts;
 pub mod netns;
 pub mod output;
 pub mod procs;
@@ -24,6 +25,7 @@ pub mod sshd;
 pub mod tmux;
 
 pub use bytes::Bytes;
+pub use hosts::{Host, Network};
 pub use netns::NetNs;
 pub use output::Output;
 pub use record::{Record, StdinKind};

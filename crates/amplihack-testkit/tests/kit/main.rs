@@ -2,5 +2,6 @@
 
 mod fake_agent;
 mod hosts;
+mod network;
 mod runs;
 mod stand_in;
