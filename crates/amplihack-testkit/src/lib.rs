@@ -21,6 +21,7 @@ pub mod record;
 pub mod run;
 pub mod sandbox;
 pub mod script;
+pub mod slurm;
 pub mod sshd;
 pub mod tmux;
 
@@ -32,6 +33,7 @@ pub use record::{Record, StdinKind};
 pub use run::{Run, Running};
 pub use sandbox::Sandbox;
 pub use script::{Child, Kind, Script};
+pub use slurm::Slurm;
 pub use sshd::Sshd;
 pub use tmux::Tmux;
 

@@ -18,7 +18,8 @@ fill() {
     for part in bin sbin lib lib32 lib64 libx32; do
         if [ -L "/$part" ]; then cp -P "/$part" .; elif [ -d "/$part" ]; then mkdir "$part"; fi
     done
-    for part in alternatives bash.bashrc ld.so.cache ld.so.conf ld.so.conf.d login.defs nsswitch.conf protocols services; do
+    for part in alternatives bash.bashrc default environment ld.so.cache ld.so.conf ld.so.conf.d login.defs nsswitch.conf pam.conf \
+        pam.d protocols security services shells; do
         [ ! -e "/etc/$part" ] || cp -a "/etc/$part" etc/
     done
     cp "$DIRECTORY/passwd.host" etc/passwd

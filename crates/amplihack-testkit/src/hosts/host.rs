@@ -158,10 +158,18 @@ impl Host {
     /// A shell command run on it as the superuser, without ssh.
     #[track_caller]
     pub fn exec_as_superuser(&self, command: &str) -> Output {
-        let mut shell = self.enter();
-        shell.args(["/bin/sh", "-c", command]).env_clear();
-        shell.env("PATH", format!("{PATH}:/usr/sbin:/sbin")).env("KIT_NETWORK", &self.network.marker);
-        Run::new(shell).output()
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", command]);
+        Run::new(self.wrap_as_superuser(&shell)).output()
+    }
+
+    /// `command`, to be run on it as the superuser, with the superuser's variables.
+    #[track_caller]
+    pub fn wrap_as_superuser(&self, command: &Command) -> Command {
+        let mut wrapped = self.enter();
+        crate::netns::repeat(command, &mut wrapped);
+        wrapped.env("PATH", format!("{PATH}:/usr/sbin:/sbin")).env("KIT_NETWORK", &self.network.marker);
+        wrapped
     }
 
     /// The variables that its user has after a login.

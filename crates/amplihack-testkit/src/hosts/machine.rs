@@ -183,7 +183,7 @@ impl Machine {
 }
 
 /// Sends `signal` to a process of a host, unless it has ended.
-pub(super) fn kill(pid: i32, signal: Signal) {
+pub(crate) fn kill(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
         let _ = kill_process(pid, signal);
     }

@@ -23,6 +23,7 @@ use tempfile::TempDir;
 
 use crate::Run;
 use machine::Machine;
+pub(crate) use machine::kill;
 
 /// The user that hosts let in, by name and number.
 pub const USER: (&str, u32) = ("azureuser", 4242);

@@ -4,4 +4,5 @@ mod fake_agent;
 mod hosts;
 mod network;
 mod runs;
+mod slurm;
 mod stand_in;
