@@ -11,6 +11,7 @@
 pub mod amplifier;
 pub mod bytes;
 pub mod compare;
+pub mod hosts;
 pub mod netns;
 pub mod output;
 pub mod procs;
@@ -20,16 +21,19 @@ pub mod record;
 pub mod run;
 pub mod sandbox;
 pub mod script;
+pub mod slurm;
 pub mod sshd;
 pub mod tmux;
 
 pub use bytes::Bytes;
+pub use hosts::{Host, Network};
 pub use netns::NetNs;
 pub use output::Output;
 pub use record::{Record, StdinKind};
 pub use run::{Run, Running};
 pub use sandbox::Sandbox;
 pub use script::{Child, Kind, Script};
+pub use slurm::Slurm;
 pub use sshd::Sshd;
 pub use tmux::Tmux;
 

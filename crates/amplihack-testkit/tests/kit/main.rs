@@ -2,5 +2,7 @@
 
 mod fake_agent;
 mod hosts;
+mod network;
 mod runs;
+mod slurm;
 mod stand_in;
