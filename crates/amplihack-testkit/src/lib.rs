@@ -20,6 +20,7 @@ pub mod record;
 pub mod run;
 pub mod sandbox;
 pub mod script;
+pub mod secrets;
 pub mod sshd;
 pub mod tmux;
 
