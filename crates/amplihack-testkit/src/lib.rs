@@ -21,6 +21,7 @@ pub mod record;
 pub mod run;
 pub mod sandbox;
 pub mod script;
+pub mod secrets;
 pub mod slurm;
 pub mod sshd;
 pub mod tmux;

@@ -1,39 +1,35 @@
-//! Credentials that only their place shows: values of names like `password`, users' passwords in addresses.
+//! Credentials that only their place shows: values of names like `password`, and what follows certain words.
 
-use super::{Found, Rule, entropy, is_placeholder};
+use super::names::{self, Kind};
+use super::values::{self, Value};
+use super::{Care, Found, Rule, address, blocks, is_placeholder, marks, random};
 use crate::decision::Span;
 
-/// Endings of names whose values are secret, without signs, in lower case.
-const NAMES: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "pwd",
-    "secret",
-    "token",
-    "apikey",
-    "accesskey",
-    "secretkey",
-    "privatekey",
-    "credential",
-    "credentials",
-    "authkey",
-];
-
-/// The credential whose name ends right before `at`: an `=`, `:`, a blank after a flag, or `://`.
-pub(super) fn at(text: &[u8], at: usize) -> Option<Found> {
+/// The credential that the sign at `at` shows.
+pub(super) fn at(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    let rest = &text[at..];
     match text[at] {
-        b':' if text[at..].starts_with(b"://") => url_password(text, at + 3),
-        b'=' | b':' => named(text, at, name_before(text, at)?),
-        b' ' => flag(text, at),
+        b'-' if rest.starts_with(b"----") => blocks::private_key(text, at),
+        b'-' => None,
+        b'~' | b'.' => marks::at(text, at),
+        _ if care == Care::Binary => (text[at] == b':').then(|| marks::at(text, at))?,
+        b':' if rest.starts_with(b"://") => address::password(text, at + 3, care),
+        b':' if rest.starts_with(b"::") => None,
+        b':' => marks::at(text, at).or_else(|| assigned(text, at, care)),
+        b'=' => assigned(text, at, care),
+        b' ' | b'\t' => spaced(text, at, care),
+        b'|' | b'?' if rest.get(1) == rest.first() => quoted_after(text, at, 2, care),
+        b',' if at > 0 && matches!(text[at - 1], b'"' | b'\'') => quoted_after(text, at, 1, care),
+        b'>' => element(text, at, care),
         _ => None,
     }
 }
 
-/// The name that ends before `at`; a quote may close it, blanks may follow it.
+/// The name that ends before `at`; a quote may close it, blanks and a second sign of the operator may follow it.
 fn name_before(text: &[u8], at: usize) -> Option<&[u8]> {
     let mut end = at;
-    while end > 0 && at - end < 4 && matches!(text[end - 1], b' ' | b'"' | b'\'' | b'\\') {
+    while end > 0 && at - end < 4 && matches!(text[end - 1], b' ' | b'"' | b'\'' | b'\\' | b'?' | b'+' | b']')
+    {
         end -= 1;
     }
     let length = text[..end]
@@ -45,109 +41,161 @@ fn name_before(text: &[u8], at: usize) -> Option<&[u8]> {
     (length > 0).then(|| &text[end - length..end])
 }
 
-fn is_secret(name: &[u8]) -> bool {
-    let plain: String = name
-        .iter()
-        .filter(|byte| byte.is_ascii_alphanumeric())
-        .map(|byte| char::from(byte.to_ascii_lowercase()))
-        .collect();
-    NAMES.iter().any(|ending| plain.ends_with(ending))
-}
-
-fn named(text: &[u8], at: usize, name: &[u8]) -> Option<Found> {
-    if !is_secret(name) {
+/// `NAME = VALUE` in all its spellings.
+fn assigned(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    // `a != b` says what it is not.
+    if at > 0 && matches!(text[at - 1], b'!' | b'<' | b'>') {
         return None;
     }
-    let mut start = at + 1;
-    // `:=`, `==`, `=>` are not followed by other signs of that kind in code that compares.
-    while start < text.len() && start - at < 6 && matches!(text[start], b' ' | b'>' | b'=' | b'\\') {
-        start += 1;
-    }
-    let quote = text.get(start).copied().filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
-    start += usize::from(quote.is_some());
-    let loose = |byte: u8| {
-        byte.is_ascii_whitespace()
-            || matches!(byte, b'"' | b'\'' | b'`' | b';' | b',' | b')' | b'&' | b'|' | b'<' | b'}')
-    };
-    let length = text[start..]
-        .iter()
-        .take(512)
-        .take_while(|&&byte| {
-            quote.map_or_else(|| !loose(byte), |quote| byte != quote && byte != b'\n' && byte != b'\\')
-        })
-        .count();
-    secret_value(&text[start..start + length], quote.is_some())
-        .then_some(Found { rule: Rule("password"), span: Span { start, end: start + length } })
-}
-
-/// Whether a value looks chosen or random, and not like code, a type, a path or a word.
-fn secret_value(value: &[u8], quoted: bool) -> bool {
-    let code =
-        |byte: &u8| matches!(byte, b'(' | b'{' | b'[' | b'<') || !quoted && matches!(byte, b'$' | b'*');
-    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
-    let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
-    let signs =
-        value.iter().filter(|byte| matches!(byte, b'!' | b'@' | b'#' | b'%' | b'^' | b'+' | b'$')).count();
-    value.len() >= 6
-        && !value.iter().any(code)
-        && letters > 0
-        && (digits > 0 || signs > 0)
-        && !value.contains(&b' ')
-        && !value.starts_with(b"/")
-        && !value.starts_with(b"./")
-        && !value.windows(2).any(|two| two == b"::")
-        && !value.windows(3).any(|three| three == b"://")
-        && entropy(value) >= 2.5
-        && !is_placeholder(value)
-}
-
-/// `--password VALUE`, `--token VALUE`, `-u user:password`.
-fn flag(text: &[u8], at: usize) -> Option<Found> {
     let name = name_before(text, at)?;
-    let mut start = at + 1;
-    start += usize::from(matches!(text.get(start), Some(b'"' | b'\'')));
-    let length = text[start..]
+    if let Some(kind) = names::kind(name) {
+        return judged(text, name, kind, values::after(text, at + 1)?, care);
+    }
+    if name.eq_ignore_ascii_case(b"value") {
+        let name = named_beside(text, at)?;
+        return judged(text, name, names::kind(name)?, values::after(text, at + 1)?, care);
+    }
+    // `const API_KEY: &str = "…"`
+    if text[at] == b'=' && name.len() <= 16 {
+        let value = values::after(text, at + 1).filter(|value| value.quoted)?;
+        let start = name.as_ptr().addr() - text.as_ptr().addr();
+        let typed = text[..start].iter().rev().take(24).take_while(|byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'&' | b'\'' | b' ' | b'<' | b'.')
+        });
+        let colon = start.checked_sub(typed.count() + 1).filter(|&colon| text[colon] == b':')?;
+        let name = name_before(text, colon)?;
+        return judged(text, name, names::kind(name)?, value, care);
+    }
+    None
+}
+
+/// The name that an attribute or a line before says: `key="NAME" value=…`, `name: NAME⏎ value: …`.
+fn named_beside(text: &[u8], at: usize) -> Option<&[u8]> {
+    let window = &text[at.saturating_sub(120)..at];
+    let label = |word: &[u8]| {
+        let found = window.windows(word.len()).rposition(|part| part.eq_ignore_ascii_case(word))?;
+        Some(found + word.len())
+    };
+    let start = label(b"name=").max(label(b"key=")).max(label(b"name:"))?;
+    let start = start + window[start..].iter().take_while(|byte| matches!(byte, b' ' | b'"' | b'\'')).count();
+    let length = window[start..]
         .iter()
-        .take(512)
-        .take_while(|byte| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\''))
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':'))
         .count();
-    let value = &text[start..start + length];
-    if matches!(name, b"-u" | b"--user") {
-        let colon = value.iter().position(|&byte| byte == b':')?;
-        let password = &value[colon + 1..];
-        let shown = !password.starts_with(b"$")
-            && !password.iter().all(u8::is_ascii_digit)
-            && password.len() >= 3
-            && !is_placeholder(password)
-            && !password.contains(&b'/');
+    // At most one line between them.
+    let lines = window[start..].iter().filter(|&&byte| byte == b'\n').count();
+    (lines <= 1 && length > 0).then(|| &window[start..start + length])
+}
+
+/// `getenv("NAME") || "VALUE"`, `("NAME", "VALUE")`.
+fn quoted_after(text: &[u8], at: usize, operator: usize, care: Care) -> Option<Found> {
+    let value = values::after(text, at + operator).filter(|value| value.quoted)?;
+    let end = if at > 0 && text[at - 1] == b')' { at - 1 } else { at };
+    let name = name_before(text, end)?;
+    judged(text, name, names::kind(name)?, value, care)
+}
+
+/// `<password>VALUE</password>`
+fn element(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    let name = name_before(text, at).filter(|name| text[..at].ends_with(name))?;
+    let kind = names::kind(name)?;
+    let before = text[..at - name.len()].last();
+    if !matches!(before, Some(b'<')) {
+        return None;
+    }
+    let length = text[at + 1..].iter().take(512).take_while(|&&byte| byte != b'<' && byte != b'\n').count();
+    let closed = text[at + 1 + length..].starts_with(b"</");
+    let value = Value { start: at + 1, end: at + 1 + length, quoted: true };
+    closed.then(|| judged(text, name, kind, value, care))?
+}
+
+/// A found credential, if its value is one.
+fn judged(text: &[u8], name: &[u8], kind: Kind, value: Value, care: Care) -> Option<Found> {
+    let Value { mut start, end, quoted } = value;
+    let bytes = &text[start..end];
+    let rule = match kind {
+        Kind::Login => (bytes.len() >= 12 && blocks::is_login(bytes)).then_some("basic-auth")?,
+        Kind::Header => {
+            let (scheme, length) = values::credential_of(text, start)?;
+            start += scheme;
+            let bytes = &text[start..start + length];
+            let login = blocks::is_login(bytes);
+            let shown = length >= 8
+                && (login || length >= 20 && random::looks_random(bytes))
+                && !is_placeholder(bytes);
+            let rule = if login { "basic-auth" } else { "bearer" };
+            return shown.then_some(Found { rule: Rule(rule), span: Span { start, end: start + length } });
+        }
+        Kind::Password | Kind::Key => {
+            let provider = names::provider(name, bytes)
+                .filter(|_| random::entropy(bytes) >= 2.9 && !is_placeholder(bytes));
+            match provider {
+                Some(rule) => rule,
+                None if values::is_secret(text, name, &value, kind, care) => "password",
+                None => return None,
+            }
+        }
+    };
+    let _ = quoted;
+    Some(Found { rule: Rule(rule), span: Span { start, end } })
+}
+
+/// What follows a blank: `--password VALUE`, `-u user:password`, `login x password VALUE`, `ENV NAME VALUE`.
+fn spaced(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    let &[.., third, second, last] = &text[..at] else { return None };
+    // Most blanks follow other words.
+    let user = last == b'u' && second == b'-' && third.is_ascii_whitespace()
+        || (third, second, last) == (b's', b'e', b'r');
+    let secret = matches!(
+        [third | 32, second | 32, last | 32],
+        [b'o', b'r', b'd']
+            | [b's', b'w', b'd']
+            | [b'p', b'w', b'd']
+            | [b'k', b'e', b'n']
+            | [b'k', b'e', b'y']
+            | [b'r', b'e', b't']
+            | [b'a', b's', b's']
+            | [b'a', b's', b'e']
+            | [b'i', b'a', b'l']
+            | [b'a', b'l', b's']
+    );
+    if !user && !secret {
+        return None;
+    }
+    let name = name_before(text, at).filter(|name| text[..at].ends_with(name))?;
+    let value = values::after_blank(text, at + 1)?;
+    let bytes = &text[value.start..value.end];
+    if user {
+        let colon = bytes.iter().position(|&byte| byte == b':')?;
+        let shown = matches!(name, b"-u" | b"--user") && is_login(&bytes[..colon], &bytes[colon + 1..], care);
         return shown.then_some(Found {
             rule: Rule("basic-auth"),
-            span: Span { start: start + colon + 1, end: start + length },
+            span: Span { start: value.start + colon + 1, end: value.end },
         });
     }
-    let named = name.starts_with(b"--") && is_secret(name) && !value.starts_with(b"-");
-    (named && secret_value(value, false))
-        .then_some(Found { rule: Rule("password"), span: Span { start, end: start + length } })
+    let kind = names::kind(name)?;
+    let line = &text[..at - name.len()];
+    let line = &line[line.len().saturating_sub(160)..];
+    let line = line.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+    let told = name.starts_with(b"--")
+        || line.trim_ascii().ends_with(b"ENV")
+        || line.trim_ascii().ends_with(b"ARG")
+        || name == b"requirepass" && line.is_empty()
+        || name == b"password" && line.windows(6).any(|part| part == b"login ");
+    (told && !bytes.starts_with(b"-")).then(|| judged(text, name, kind, value, care))?
 }
 
-/// The password in `scheme://user:password@host`; `start` is behind the slashes.
-fn url_password(text: &[u8], start: usize) -> Option<Found> {
-    let authority = text[start..]
-        .iter()
-        .take(512)
-        .take_while(|byte| {
-            !byte.is_ascii_whitespace() && !matches!(byte, b'/' | b'"' | b'\'' | b'<' | b'>' | b'?' | b'#')
-        })
-        .count();
-    let authority = &text[start..start + authority];
-    let host = authority.iter().rposition(|&byte| byte == b'@')?;
-    let colon = authority[..host].iter().position(|&byte| byte == b':')?;
-    let password = &authority[colon + 1..host];
-    let shown = password.len() >= 3
+/// Whether the password of `user:password` after `-u` is one.
+fn is_login(user: &[u8], password: &[u8], care: Care) -> bool {
+    let shown = !password.starts_with(b"$")
+        && !password.iter().all(u8::is_ascii_digit)
+        && password.len() >= 3
         && !is_placeholder(password)
-        && !matches!(password, b"password" | b"pass" | b"pw" | b"passwd" | b"secret");
-    shown.then_some(Found {
-        rule: Rule("url-password"),
-        span: Span { start: start + colon + 1, end: start + host },
-    })
+        && !password.contains(&b'/');
+    let counts = care == Care::Redaction
+        || password.len() >= 6
+            && password != user
+            && !random::is_weak(password)
+            && random::looks_chosen(password);
+    shown && counts
 }
