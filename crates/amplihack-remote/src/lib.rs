@@ -3,9 +3,12 @@
 //! A session is run on its machine by one small program, the far side of [`protocol`]; what this side knows of it is in one state file.
 
 mod error;
+mod git;
 mod mode;
 mod options;
+pub mod package;
 pub mod protocol;
+pub mod results;
 mod runner;
 mod session;
 mod size;
