@@ -11,7 +11,7 @@ use crate::error::{ErrorContext, RemoteError};
 use crate::state::{State, Unreadable, decode, encode};
 
 /// How long another writer is waited for. One needs milliseconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// More than this is not read: some ten thousand sessions.
 const LIMIT: u64 = 256 << 20;
 

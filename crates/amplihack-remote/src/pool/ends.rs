@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::error::{ErrorContext, RemoteError};
 use crate::session::{Condition, SessionStatus};
-use crate::state::{Phase, State};
+use crate::state::{Phase, SessionRecord, State};
 
 impl State {
     /// Notes how far the start of `id` has come. Called under the lock *before* what it names is done.
@@ -118,12 +118,28 @@ impl State {
         }
     }
 
-    /// Takes `id` back into the queue: its machine could not be had.
-    pub(super) fn requeue(&mut self, id: &str, now: Timestamp) -> Result<(), RemoteError> {
-        self.release(id, now);
-        let record = self.session_mut(id)?;
-        record.session.vm_name.clear();
-        record.phase = Some(Phase::Queued);
-        Ok(())
+    /// The machine `name` is not there. Its sessions of which nothing was sent are queued again, the others are lost; answers both.
+    pub(super) fn forget(
+        &mut self,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<(Vec<String>, Vec<String>), RemoteError> {
+        let there = |record: &SessionRecord| record.needs_slot() && record.session.vm_name == name;
+        let there = self.sessions.iter().filter(|(_, record)| there(record));
+        let unsent = |record: &SessionRecord| record.phase.is_some_and(|phase| phase < Phase::Sent);
+        let ids = there.map(|(id, record)| (id.clone(), unsent(record)));
+        let (unsent, sent): (Vec<_>, Vec<_>) = ids.partition(|(_, unsent)| *unsent);
+        for (id, _) in &unsent {
+            let record = self.session_mut(id)?;
+            record.session.vm_name.clear();
+            record.phase = Some(Phase::Queued);
+            record.set_condition(None, now);
+        }
+        for (id, _) in &sent {
+            self.lost(id, "its machine is gone", now)?;
+        }
+        self.vm_pool.remove(name);
+        let ids = |list: Vec<(String, bool)>| list.into_iter().map(|(id, _)| id).collect();
+        Ok((ids(unsent), ids(sent)))
     }
 }

@@ -78,15 +78,12 @@ impl State {
         Ok(())
     }
 
-    /// The machine `name` could not be made, and is not there. Its sessions are queued again and answered, whoever started them.
+    /// The machine `name` could not be made, and is not there. Its sessions, whoever started them, are queued again and answered.
     pub fn not_made(&mut self, name: &str, now: Timestamp) -> Result<Vec<String>, RemoteError> {
-        let machine = self.vm_pool.get(name).ok_or_else(|| unknown(name))?;
-        let waiting = machine.active_sessions.clone();
-        for id in &waiting {
-            self.requeue(id, now)?;
+        if !self.vm_pool.contains_key(name) {
+            return Err(unknown(name));
         }
-        self.vm_pool.remove(name);
-        Ok(waiting)
+        Ok(self.forget(name, now)?.0)
     }
 
     /// Says whether new sessions come to `name`.
@@ -135,8 +132,8 @@ impl State {
     }
 
     /// The machine `name` is gone.
-    pub fn removed(&mut self, name: &str) {
-        self.vm_pool.remove(name);
+    pub fn removed(&mut self, name: &str, now: Timestamp) -> Result<(), RemoteError> {
+        self.forget(name, now).map(drop)
     }
 
     /// The machine `name` is still there: it gets no more sessions, and its removal may begin again.

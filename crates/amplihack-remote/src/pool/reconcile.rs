@@ -7,7 +7,7 @@ use super::{HostSeen, Job, LookedUp, Observations, SeenSession};
 use crate::error::RemoteError;
 use crate::protocol::{FarState, Observed};
 use crate::session::{Condition, SessionStatus};
-use crate::state::{BackendKind, Client, Phase, SessionRecord, State};
+use crate::state::{BackendKind, Client, Phase, State, Work};
 
 /// What changed in the state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub enum Action {
     Resubmit(String, String),
 }
 
-/// What reconciling came to, in the order of sessions and machines.
+/// What reconciling came to: first sessions, then machines, each in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reconciled {
     /// What is different in the state.
@@ -83,8 +83,11 @@ impl State {
         now: Timestamp,
     ) -> Result<Reconciled, RemoteError> {
         let mut step = Step { state: self, me, alive, now, out: Reconciled::default() };
-        let ids: Vec<String> = step.state.sessions.keys().cloned().collect();
-        for id in &ids {
+        // What ended makes room for what was found again.
+        let ids =
+            step.state.sessions.iter().map(|(id, record)| (record.session.status.is_final(), id.clone()));
+        let (over, open): (Vec<_>, Vec<_>) = ids.partition(|(over, _)| *over);
+        for (_, id) in open.iter().chain(&over) {
             step.session(id, seen)?;
         }
         let names: Vec<String> = step.state.vm_pool.keys().cloned().collect();
@@ -99,7 +102,8 @@ impl State {
 impl Step<'_> {
     fn session(&mut self, id: &str, seen: &Observations) -> Result<(), RemoteError> {
         let record = self.state.session(id)?;
-        match seen.hosts.get(&record.session.vm_name) {
+        let asked = record.phase != Some(Phase::Queued);
+        match seen.hosts.get(&record.session.vm_name).filter(|_| asked) {
             Some(HostSeen::Unreachable) => self.unreachable(id)?,
             Some(HostSeen::Answered(sessions)) => {
                 if let Some(seen) = sessions.get(id) {
@@ -251,7 +255,12 @@ impl Step<'_> {
     /// A session that was taken for lost runs: its machine had not its home then.
     fn found_again(&mut self, id: &str, started: Option<Timestamp>) -> Result<(), RemoteError> {
         let vm = self.state.session(id)?.session.vm_name.clone();
-        if self.state.vm_pool.get_mut(&vm).is_some_and(|machine| !machine.take(id)) {
+        let pooled = self.state.session(id)?.phase.is_some();
+        let room = match self.state.vm_pool.get_mut(&vm) {
+            Some(machine) => machine.removing.is_none() && machine.take(id),
+            None => !pooled,
+        };
+        if !room {
             self.out.changes.push(Change::Stray(id.to_owned(), vm));
             return Ok(());
         }
@@ -269,8 +278,7 @@ impl Step<'_> {
 
     fn machine(&mut self, name: &str, found: Option<&LookedUp>) -> Result<(), RemoteError> {
         let Some(machine) = self.state.vm_pool.get(name) else { return Ok(()) };
-        let dead =
-            |work: &Option<crate::state::Work>| work.as_ref().is_some_and(|work| !(self.alive)(&work.client));
+        let dead = |work: &Option<Work>| work.as_ref().is_some_and(|work| !(self.alive)(&work.client));
         let (making, removing) = (dead(&machine.making), dead(&machine.removing));
         let busy = machine.making.is_some() || machine.removing.is_some();
         match found {
@@ -293,22 +301,11 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// A machine that is not there.
     fn forget(&mut self, name: &str) -> Result<(), RemoteError> {
-        let on_it = |record: &SessionRecord| record.needs_slot() && record.session.vm_name == name;
-        let there = self.state.sessions.iter().filter(|(_, record)| on_it(record));
-        let ids: Vec<String> = there.map(|(id, _)| id.clone()).collect();
-        for id in ids {
-            let phase = self.state.session(&id)?.phase;
-            if phase.is_some_and(|phase| phase < Phase::Sent) {
-                // Its process is alive: the others were failed before.
-                self.state.requeue(&id, self.now)?;
-                self.out.changes.push(Change::Queued(id));
-            } else {
-                self.lose(&id, "its machine is gone")?;
-            }
-        }
-        self.state.removed(name);
+        // Sessions that nothing was sent of belong to processes that live: the others were failed before.
+        let (queued, lost) = self.state.forget(name, self.now)?;
+        self.out.changes.extend(queued.into_iter().map(Change::Queued));
+        self.out.changes.extend(lost.into_iter().map(Change::Lost));
         self.out.changes.push(Change::MachineForgotten(name.to_owned()));
         Ok(())
     }

@@ -83,23 +83,29 @@ impl State {
             }
             record.client = Some(client.clone());
             record.backend = Some(wants.backend);
-            let name = match self.best(wants) {
-                Some(name) => name,
-                None => match self.make(wants, client, now) {
-                    Some(name) => {
-                        got.to_make.push(name.clone());
-                        name
-                    }
-                    None => {
-                        got.queued.push(id.clone());
-                        continue;
-                    }
-                },
+            let Some(name) = self.find_or_make(wants, client, now, &mut got.to_make) else {
+                got.queued.push(id.clone());
+                continue;
             };
             self.place(id, &name)?;
             got.placed.insert(id.clone(), name);
         }
         Ok(got)
+    }
+
+    fn find_or_make(
+        &mut self,
+        wants: &Wants,
+        client: &Client,
+        now: Timestamp,
+        to_make: &mut Vec<String>,
+    ) -> Option<String> {
+        if let Some(name) = self.best(wants) {
+            return Some(name);
+        }
+        let name = self.make(wants, client, now)?;
+        to_make.push(name.clone());
+        Some(name)
     }
 
     /// The machine that should get the next session, of those with room.
