@@ -121,7 +121,7 @@ fn what_the_kernel_cannot_be_given_is_refused() {
 fn a_step_begins_with_default_signals_its_own_environment_and_none_of_the_keepers_files() {
     // The test process itself ignores SIGPIPE, as each Rust program does.
     assert!(crate::sys::ignores(Signal::PIPE));
-    let script = "grep -E '^Sig(Ign|Blk):' /proc/self/status; echo [$(find /proc/self/fd -lname \"$PWD*\")]; env | sort";
+    let script = "grep -E '^Sig(Ign|Blk):' /proc/self/status; echo [$(find /proc/self/fd -lname \"$PWD/*\")]; env | sort";
     let mut started = start(script, LONG);
     assert_eq!(started.told().unwrap().exit, Exit::Code(0));
     started.keeper.wait().unwrap();
