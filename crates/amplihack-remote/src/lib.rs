@@ -3,14 +3,17 @@
 //! A session is run on its machine by one small program, the far side of [`protocol`]; what this side knows of it is in one state file.
 
 mod error;
+pub mod far;
 mod mode;
 mod options;
 pub mod protocol;
 mod runner;
 mod session;
 mod size;
+pub mod transport;
 
 pub use error::{ErrorContext, RemoteError};
+pub use far::Far;
 pub use mode::{CommandMode, UnknownMode};
 pub use options::{
     ExecOptions, IntegrationSummary, KillOptions, KillResult, ListOptions, OutputOptions, PoolStatus, PoolVm,
@@ -20,3 +23,4 @@ pub use options::{
 pub use runner::{CommandOutput, RemoteCommandRunner};
 pub use session::{Condition, Session, SessionStatus, is_session_id, new_session_id};
 pub use size::{UnknownSize, VMSize};
+pub use transport::{Destination, LocalRunner, SshRunner};
