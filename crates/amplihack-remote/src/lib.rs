@@ -9,6 +9,7 @@ mod error;
 mod git;
 mod hosts;
 mod manager;
+pub mod far;
 mod mode;
 mod options;
 pub mod package;
@@ -21,12 +22,14 @@ mod size;
 pub mod state;
 pub mod state_lock;
 mod work;
+pub mod transport;
 
 pub use backend::Backend;
 pub use client::{Client, Progress};
 pub use error::{ErrorContext, RemoteError};
 pub use hosts::{Host, Hosts, Scheduler, is_host_name};
 pub use manager::SessionManager;
+pub use far::Far;
 pub use mode::{CommandMode, UnknownMode};
 pub use options::{
     ExecOptions, IntegrationSummary, KillOptions, KillResult, ListOptions, OutputOptions, PoolStatus, PoolVm,
@@ -36,3 +39,4 @@ pub use options::{
 pub use runner::{CommandOutput, RemoteCommandRunner};
 pub use session::{Condition, Session, SessionStatus, is_session_id, new_session_id};
 pub use size::{UnknownSize, VMSize};
+pub use transport::{Destination, LocalRunner, SshRunner};
