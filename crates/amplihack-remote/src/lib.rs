@@ -2,14 +2,15 @@
 //!
 //! A session is run on its machine by one small program, the far side of [`protocol`]; what this side knows of it is in one state file.
 
+mod api;
 pub mod azlin;
 mod backend;
 mod client;
 mod error;
+pub mod far;
 mod git;
 mod hosts;
 mod manager;
-pub mod far;
 mod mode;
 mod options;
 pub mod package;
@@ -21,15 +22,19 @@ mod session;
 mod size;
 pub mod state;
 pub mod state_lock;
-mod work;
 pub mod transport;
+mod work;
 
+pub use api::{
+    capture_output, exec, execute_remote_workflow, kill_session, list_sessions, start_sessions, status,
+};
 pub use backend::Backend;
-pub use client::{Client, Progress};
+pub use client::answers::{HostReport, ListRow, Listing, StartRow, Started, Swept, Waited};
+pub use client::{Client, Progress, Show};
 pub use error::{ErrorContext, RemoteError};
+pub use far::Far;
 pub use hosts::{Host, Hosts, Scheduler, is_host_name};
 pub use manager::SessionManager;
-pub use far::Far;
 pub use mode::{CommandMode, UnknownMode};
 pub use options::{
     ExecOptions, IntegrationSummary, KillOptions, KillResult, ListOptions, OutputOptions, PoolStatus, PoolVm,

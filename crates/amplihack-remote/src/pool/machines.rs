@@ -144,6 +144,18 @@ impl State {
         }
     }
 
+    /// The machines of ours that hold no session: those that drain, and those that have been idle for `idle`. In order.
+    pub fn idle(&self, idle: Duration, now: Timestamp) -> Vec<String> {
+        let over = |machine: &&Machine| {
+            let since = machine.idle_since.map(|since| now.duration_since(since).unsigned_abs());
+            let empty = machine.active_sessions.is_empty();
+            machine.made_by_us
+                && empty
+                && (machine.admission == Admission::Draining || since.is_some_and(|since| since >= idle))
+        };
+        self.vm_pool.values().filter(over).map(|machine| machine.vm.name.clone()).collect()
+    }
+
     /// The machines that nothing keeps: those that drain, and those that have held no session for `idle`. In order.
     pub fn removable(&self, idle: Duration, now: Timestamp) -> Vec<String> {
         let over = |machine: &Machine| {
