@@ -47,7 +47,11 @@ fn below(directory: &Path) -> io::Result<()> {
         bytes += content.len();
         let name = path.strip_prefix(directory).unwrap_or(&path).to_string_lossy();
         for found in scan(&name, &content) {
-            writeln!(out, "{}\t{}\t{}\t{}\t{}", found.path, found.line, found.rule, found.masked, found.fingerprint)?;
+            writeln!(
+                out,
+                "{}\t{}\t{}\t{}\t{}",
+                found.path, found.line, found.rule, found.masked, found.fingerprint
+            )?;
         }
     }
     writeln!(out, "{bytes} bytes")

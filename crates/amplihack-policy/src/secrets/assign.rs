@@ -10,7 +10,7 @@ pub(super) fn at(text: &[u8], at: usize, care: Care) -> Option<Found> {
     let rest = &text[at..];
     match text[at] {
         b'-' if rest.starts_with(b"----") => blocks::private_key(text, at),
-        b'-' => None,
+        b'-' => database_flag(text, at, care),
         b'~' | b'.' => marks::at(text, at),
         _ if care == Care::Binary => (text[at] == b':').then(|| marks::at(text, at))?,
         b':' if rest.starts_with(b"://") => address::password(text, at + 3, care),
@@ -50,6 +50,9 @@ fn assigned(text: &[u8], at: usize, care: Care) -> Option<Found> {
     let name = name_before(text, at)?;
     if let Some(kind) = names::kind(name) {
         return judged(text, name, kind, values::after(text, at + 1)?, care);
+    }
+    if name == b"Private-Lines" {
+        return blocks::putty_key(text, at);
     }
     if name.eq_ignore_ascii_case(b"value") {
         let name = named_beside(text, at)?;
@@ -111,7 +114,7 @@ fn element(text: &[u8], at: usize, care: Care) -> Option<Found> {
 
 /// A found credential, if its value is one.
 fn judged(text: &[u8], name: &[u8], kind: Kind, value: Value, care: Care) -> Option<Found> {
-    let Value { mut start, end, quoted } = value;
+    let Value { mut start, end, .. } = value;
     let bytes = &text[start..end];
     let rule = match kind {
         Kind::Login => (bytes.len() >= 12 && blocks::is_login(bytes)).then_some("basic-auth")?,
@@ -136,7 +139,6 @@ fn judged(text: &[u8], name: &[u8], kind: Kind, value: Value, care: Care) -> Opt
             }
         }
     };
-    let _ = quoted;
     Some(Found { rule: Rule(rule), span: Span { start, end } })
 }
 
@@ -146,20 +148,7 @@ fn spaced(text: &[u8], at: usize, care: Care) -> Option<Found> {
     // Most blanks follow other words.
     let user = last == b'u' && second == b'-' && third.is_ascii_whitespace()
         || (third, second, last) == (b's', b'e', b'r');
-    let secret = matches!(
-        [third | 32, second | 32, last | 32],
-        [b'o', b'r', b'd']
-            | [b's', b'w', b'd']
-            | [b'p', b'w', b'd']
-            | [b'k', b'e', b'n']
-            | [b'k', b'e', b'y']
-            | [b'r', b'e', b't']
-            | [b'a', b's', b's']
-            | [b'a', b's', b'e']
-            | [b'i', b'a', b'l']
-            | [b'a', b'l', b's']
-    );
-    if !user && !secret {
+    if !user && !ENDS.contains(&[third | 32, second | 32, last | 32]) {
         return None;
     }
     let name = name_before(text, at).filter(|name| text[..at].ends_with(name))?;
@@ -173,16 +162,41 @@ fn spaced(text: &[u8], at: usize, care: Care) -> Option<Found> {
             span: Span { start: value.start + colon + 1, end: value.end },
         });
     }
+    let line = before_on_line(text, at - name.len());
+    if matches!(name, b"-p" | b"BY" | b"by") {
+        let known = line.ends_with(b"sshpass ") || line.to_ascii_lowercase().ends_with(b"identified ");
+        return known.then(|| judged(text, name, Kind::Password, value, care))?;
+    }
     let kind = names::kind(name)?;
-    let line = &text[..at - name.len()];
-    let line = &line[line.len().saturating_sub(160)..];
-    let line = line.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+    let head = line.trim_ascii();
     let told = name.starts_with(b"--")
-        || line.trim_ascii().ends_with(b"ENV")
-        || line.trim_ascii().ends_with(b"ARG")
+        || [&b"ENV"[..], b"ARG", b"#define"].iter().any(|word| head.ends_with(word))
         || name == b"requirepass" && line.is_empty()
-        || name == b"password" && line.windows(6).any(|part| part == b"login ");
+        || name.eq_ignore_ascii_case(b"password")
+            && (value.quoted || line.windows(6).any(|part| part == b"login "));
     (told && !bytes.starts_with(b"-")).then(|| judged(text, name, kind, value, care))?
+}
+
+/// The last three letters of words before a blank that are worth a look.
+const ENDS: [[u8; 3]; 13] = [
+    *b"ord", *b"swd", *b"pwd", *b"ken", *b"key", *b"ret", *b"ass", *b"ase", *b"ial", *b"als", *b"ode",
+    *b" -p", *b" by",
+];
+
+/// What is on the line before `at`, of its end at most.
+fn before_on_line(text: &[u8], at: usize) -> &[u8] {
+    let line = &text[at.saturating_sub(160)..at];
+    line.rsplit(|&byte| byte == b'\n').next().unwrap_or_default()
+}
+
+/// `mysql -uroot -pVALUE`
+fn database_flag(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    let value = text[at..].strip_prefix(b"-p").and_then(|_| values::after_blank(text, at + 2))?;
+    let line = before_on_line(text, at);
+    let known = line.ends_with(b" ") && line.windows(5).any(|part| part == b"mysql");
+    let bytes = &text[value.start..value.end];
+    let shown = care == Care::Redaction || random::looks_chosen(bytes) && bytes.len() >= 8;
+    (known && shown).then(|| judged(text, b"-p", Kind::Password, value, care))?
 }
 
 /// Whether the password of `user:password` after `-u` is one.

@@ -64,6 +64,19 @@ pub(super) fn encoded_key(text: &[u8], at: usize) -> Option<Found> {
     })
 }
 
+/// The secret part of a key of PuTTY, behind the `:` of its `Private-Lines`.
+pub(super) fn putty_key(text: &[u8], at: usize) -> Option<Found> {
+    let head =
+        text[at + 1..].iter().take(8).take_while(|byte| byte.is_ascii_digit() || byte.is_ascii_whitespace());
+    let start = at + 1 + head.count();
+    let letters = text[start..].iter().take(MOST);
+    let length =
+        letters.take_while(|&&byte| Chars::Base64.has(byte) || matches!(byte, b'\r' | b'\n' | b'=')).count();
+    let length = text[start..start + length].trim_ascii_end().len();
+    (length >= 40 && entropy(&text[start..start + length]) >= 3.0)
+        .then_some(Found { rule: Rule("private-key"), span: Span { start, end: start + length } })
+}
+
 /// `eyJ….eyJ….…`
 pub(super) fn web_token(text: &[u8], at: usize) -> Option<Found> {
     if !text[at..].starts_with(b"eyJ") {

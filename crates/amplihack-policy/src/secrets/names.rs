@@ -162,6 +162,8 @@ const NAMED: &[Named] = &[
     named("telegram-token", &["telegram", "token"], Chars::Url, 35, 35),
     named("vault-token", &["vault", "token"], Chars::Dotted, 26, 26),
     named("square-token", &["square", "token"], Chars::Url, 60, 64),
+    named("dropbox-secret", &["dropbox", "secret"], Chars::Lower, 15, 15),
+    named("yandex-key", &["yandex", "key"], Chars::Url, 40, 40),
     named("grafana-key", &["grafana", "key"], Chars::Url, 60, 400),
 ];
 

@@ -29,7 +29,18 @@ pub(super) fn after(text: &[u8], start: usize) -> Option<Value> {
     {
         at += 1;
     }
-    Some(value_at(text, at))
+    // `SecretString::from("…")`
+    let callee = text[at..].iter().take(48).take_while(|byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'!' | b'-' | b'$')
+    });
+    let call = at + callee.count();
+    let called = call > at
+        && match text[call..] {
+            [b'(', quote, ..] => is_quote(quote),
+            [b' ', quote, ..] => is_quote(quote) && text[at..call].ends_with(b"SecureString"),
+            _ => false,
+        };
+    Some(value_at(text, if called { call + 1 } else { at }))
 }
 
 /// The value behind a blank.
@@ -73,7 +84,7 @@ pub(super) fn credential_of(text: &[u8], start: usize) -> Option<(usize, usize)>
 pub(super) fn is_secret(text: &[u8], name: &[u8], value: &Value, kind: Kind, care: Care) -> bool {
     let bytes = &text[value.start..value.end];
     if !is_plain(bytes, value.quoted) {
-        return false;
+        return value.quoted && care != Care::Binary && is_made_of_signs(bytes);
     }
     match care {
         Care::Redaction => true,
@@ -100,6 +111,20 @@ fn is_plain(value: &[u8], quoted: bool) -> bool {
         && !value.windows(2).any(|two| two == b"::")
         && !value.windows(3).any(|three| three == b"://")
         && entropy(value) >= 2.5
+        && !is_placeholder(value)
+}
+
+/// Whether it is a long key that has all signs in it, parentheses too, as frameworks make them.
+fn is_made_of_signs(value: &[u8]) -> bool {
+    let signs = value.iter().filter(|byte| byte.is_ascii_punctuation()).count();
+    let code =
+        |byte: &u8| matches!(byte, b' ' | b'{' | b'}' | b'<' | b'>' | b'[' | b']' | b'"' | b'/' | b'.');
+    (40..=100).contains(&value.len())
+        && value.is_ascii()
+        && !value.iter().any(code)
+        && signs * 8 >= value.len()
+        && value.iter().filter(|byte| byte.is_ascii_digit()).count() >= 3
+        && entropy(value) >= 4.3
         && !is_placeholder(value)
 }
 
