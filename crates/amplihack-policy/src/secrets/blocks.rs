@@ -96,13 +96,15 @@ pub(super) fn web_token(text: &[u8], at: usize) -> Option<Found> {
 
 /// Whether `value` is `user:password` in base64.
 pub(super) fn is_login(value: &[u8]) -> bool {
-    let Ok(plain) = STANDARD.decode(value) else { return false };
+    // Logs cut them off.
+    let whole = &value[..value.len() / 4 * 4];
+    let Ok(plain) = STANDARD.decode(whole) else { return false };
     let colon = plain.iter().position(|&byte| byte == b':');
     colon.is_some_and(|colon| {
-        let password = &plain[colon + 1..];
-        colon > 0
+        let (user, password) = (&plain[..colon], &plain[colon + 1..]);
+        !user.is_empty()
+            && user.iter().all(u8::is_ascii_graphic)
             && password.len() >= 6
-            && plain.iter().all(u8::is_ascii_graphic)
             && !super::is_placeholder(password)
             && !super::random::is_weak(password)
     })

@@ -159,6 +159,9 @@ pub(super) fn looks_random(value: &[u8]) -> bool {
             mixed += run.len();
         }
     }
+    if value.len() >= 32 && kinds(value) >= 3 && entropy(value) >= 4.5 {
+        return true;
+    }
     mixed * 3 >= all && mixed >= 8 && value.iter().any(u8::is_ascii_digit) && entropy(value) >= 2.9
 }
 
@@ -181,7 +184,9 @@ pub(super) fn looks_chosen(value: &[u8]) -> bool {
     let mixed = if value.iter().any(|&byte| is_sign(byte)) {
         kinds(value) >= 3
     } else {
-        kinds(value) >= 2 && digits && changes(value).0 * 5 >= value.len()
+        let changes = changes(value).0;
+        kinds(value) >= 2
+            && (digits && changes * 5 >= value.len() || value.len() >= 14 && changes * 4 >= value.len())
     };
     mixed && value.iter().any(u8::is_ascii_alphabetic) && entropy(value) >= 2.7
 }
