@@ -34,9 +34,10 @@ fn opens_something(user: &[u8], password: &[u8], host: &[u8]) -> bool {
         matches!(byte, b'{' | b'}' | b'(' | b')' | b'[' | b'|' | b'\\' | b'`' | b',' | b';' | b'*')
     };
     let letters = password.iter().all(u8::is_ascii_lowercase) || password.iter().all(u8::is_ascii_uppercase);
-    let example = [&b"example."[..], b"example:", b".test", b".invalid", b"host:port", b"hostname"]
-        .iter()
-        .any(|word| host.windows(word.len()).any(|part| part == *word));
+    let example =
+        ["example.", "example:", ".test", ".invalid", "host:port", "hostname", "localhost", "127.0.0.1"]
+            .iter()
+            .any(|word| host.windows(word.len()).any(|part| part == word.as_bytes()));
     password.len() >= 6
         && !password.eq_ignore_ascii_case(user)
         && !password.iter().any(code)

@@ -1,201 +1,153 @@
-//! Credentials that only their place shows: values of names like `password`, and what follows certain words.
+//! Credentials that only their place shows: values of names like `password`.
 
 use super::names::{self, Kind};
 use super::values::{self, Value};
-use super::{Care, Found, Rule, address, blocks, is_placeholder, marks, random};
+use super::{Care, Found, Rule, address, blocks, is_placeholder, marks, random, spaced};
 use crate::decision::Span;
+
+/// A name that says its value is secret, and where that stands.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) name: Span,
+    pub(super) kind: Kind,
+    pub(super) care: Care,
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn new(text: &'a [u8], name: Span, care: Care) -> Option<Self> {
+        let kind = names::kind(&text[name.start..name.end])?;
+        Some(Self { text, name, kind, care })
+    }
+
+    fn name(&self) -> &'a [u8] {
+        &self.text[self.name.start..self.name.end]
+    }
+
+    /// The credential, if the value is one.
+    pub(super) fn with(&self, value: Value) -> Option<Found> {
+        let Value { start, end, .. } = value;
+        let bytes = &self.text[start..end];
+        let rule = match self.kind {
+            Kind::Login => (bytes.len() >= 12 && blocks::is_login(bytes)).then_some("basic-auth")?,
+            Kind::Header => return self.header(start),
+            Kind::Password | Kind::Key => names::provider(self.name(), bytes)
+                .filter(|_| random::entropy(bytes) >= 2.9 && !is_placeholder(bytes))
+                .or_else(|| values::is_secret(self, &value).then_some("password"))?,
+        };
+        Some(Found { rule: Rule(rule), span: Span { start, end } })
+    }
+
+    /// The credential behind the scheme of a header's value.
+    fn header(&self, start: usize) -> Option<Found> {
+        let (scheme, length) = values::credential_of(self.text, start)?;
+        let basic = self.text[start..start + scheme].eq_ignore_ascii_case(b"basic ");
+        let start = start + scheme;
+        let bytes = &self.text[start..start + length];
+        let shown = if basic {
+            self.care == Care::Redaction && length >= 8 || blocks::is_login(bytes)
+        } else {
+            length >= 20 && random::looks_random(bytes)
+        };
+        let rule = if basic { "basic-auth" } else { "bearer" };
+        (shown && !is_placeholder(bytes))
+            .then_some(Found { rule: Rule(rule), span: Span { start, end: start + length } })
+    }
+}
 
 /// The credential that the sign at `at` shows.
 pub(super) fn at(text: &[u8], at: usize, care: Care) -> Option<Found> {
     let rest = &text[at..];
+    let before = at.checked_sub(1).map_or(b'\n', |before| text[before]);
     match text[at] {
         b'-' if rest.starts_with(b"----") => blocks::private_key(text, at),
-        b'-' => None,
         b'~' | b'.' => marks::at(text, at),
         _ if care == Care::Binary => (text[at] == b':').then(|| marks::at(text, at))?,
+        b'-' => spaced::database_flag(text, at, care),
         b':' if rest.starts_with(b"://") => address::password(text, at + 3, care),
-        b':' if rest.starts_with(b"::") => None,
+        b':' if rest.starts_with(b"::") || before == b':' => None,
         b':' => marks::at(text, at).or_else(|| assigned(text, at, care)),
-        b'=' => assigned(text, at, care),
-        b' ' | b'\t' => spaced(text, at, care),
+        // `a != b` says what it is not.
+        b'=' if !matches!(before, b'!' | b'<' | b'>') => assigned(text, at, care),
+        b' ' | b'\t' => spaced::at(text, at, care),
         b'|' | b'?' if rest.get(1) == rest.first() => quoted_after(text, at, 2, care),
-        b',' if at > 0 && matches!(text[at - 1], b'"' | b'\'') => quoted_after(text, at, 1, care),
-        b'>' => element(text, at, care),
+        b',' if matches!(before, b'"' | b'\'') => quoted_after(text, at, 1, care),
+        b'>' if before.is_ascii_alphanumeric() => element(text, at, care),
         _ => None,
     }
 }
 
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+/// The name that ends at `end`.
+pub(super) fn name_at(text: &[u8], end: usize) -> Option<Span> {
+    let length = text[..end].iter().rev().take(64).take_while(|&&byte| is_name(byte)).count();
+    (length > 0).then(|| Span { start: end - length, end })
+}
+
 /// The name that ends before `at`; a quote may close it, blanks and a second sign of the operator may follow it.
-fn name_before(text: &[u8], at: usize) -> Option<&[u8]> {
-    let mut end = at;
-    while end > 0 && at - end < 4 && matches!(text[end - 1], b' ' | b'"' | b'\'' | b'\\' | b'?' | b'+' | b']')
-    {
-        end -= 1;
-    }
-    let length = text[..end]
-        .iter()
-        .rev()
-        .take(64)
-        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
-        .count();
-    (length > 0).then(|| &text[end - length..end])
+fn name_before(text: &[u8], at: usize) -> Option<Span> {
+    let between = |byte: &&u8| matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'?' | b'+' | b']');
+    name_at(text, at - text[..at].iter().rev().take(4).take_while(between).count())
 }
 
 /// `NAME = VALUE` in all its spellings.
 fn assigned(text: &[u8], at: usize, care: Care) -> Option<Found> {
-    // `a != b` says what it is not.
-    if at > 0 && matches!(text[at - 1], b'!' | b'<' | b'>') {
+    let span = name_before(text, at)?;
+    if let Some(place) = Place::new(text, span, care) {
+        return place.with(values::after(text, at + 1));
+    }
+    let name = &text[span.start..span.end];
+    if name.len() == 5 && name.eq_ignore_ascii_case(b"value") {
+        return Place::new(text, named_beside(text, at)?, care)?.with(values::after(text, at + 1));
+    }
+    if name == b"Private-Lines" {
+        return blocks::putty_key(text, at);
+    }
+    if text[at] != b'=' || name.len() > 16 {
         return None;
     }
-    let name = name_before(text, at)?;
-    if let Some(kind) = names::kind(name) {
-        return judged(text, name, kind, values::after(text, at + 1)?, care);
-    }
-    if name.eq_ignore_ascii_case(b"value") {
-        let name = named_beside(text, at)?;
-        return judged(text, name, names::kind(name)?, values::after(text, at + 1)?, care);
-    }
     // `const API_KEY: &str = "…"`
-    if text[at] == b'=' && name.len() <= 16 {
-        let value = values::after(text, at + 1).filter(|value| value.quoted)?;
-        let start = name.as_ptr().addr() - text.as_ptr().addr();
-        let typed = text[..start].iter().rev().take(24).take_while(|byte| {
-            byte.is_ascii_alphanumeric() || matches!(byte, b'&' | b'\'' | b' ' | b'<' | b'.')
-        });
-        let colon = start.checked_sub(typed.count() + 1).filter(|&colon| text[colon] == b':')?;
-        let name = name_before(text, colon)?;
-        return judged(text, name, names::kind(name)?, value, care);
-    }
-    None
+    let typed =
+        |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'&' | b'\'' | b' ' | b'<' | b'.');
+    let before = text[..span.start].iter().rev().take(24).take_while(typed).count();
+    let colon = span.start.checked_sub(before + 1).filter(|&colon| text[colon] == b':')?;
+    let place = Place::new(text, name_before(text, colon)?, care)?;
+    place.with(Some(values::after(text, at + 1)).filter(|value| value.quoted)?)
 }
 
 /// The name that an attribute or a line before says: `key="NAME" value=…`, `name: NAME⏎ value: …`.
-fn named_beside(text: &[u8], at: usize) -> Option<&[u8]> {
-    let window = &text[at.saturating_sub(120)..at];
+fn named_beside(text: &[u8], at: usize) -> Option<Span> {
+    let from = at.saturating_sub(120);
+    let window = &text[from..at];
     let label = |word: &[u8]| {
         let found = window.windows(word.len()).rposition(|part| part.eq_ignore_ascii_case(word))?;
         Some(found + word.len())
     };
     let start = label(b"name=").max(label(b"key=")).max(label(b"name:"))?;
     let start = start + window[start..].iter().take_while(|byte| matches!(byte, b' ' | b'"' | b'\'')).count();
-    let length = window[start..]
-        .iter()
-        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':'))
-        .count();
+    let length = window[start..].iter().take_while(|&&byte| is_name(byte) || byte == b':').count();
     // At most one line between them.
     let lines = window[start..].iter().filter(|&&byte| byte == b'\n').count();
-    (lines <= 1 && length > 0).then(|| &window[start..start + length])
+    (lines <= 1 && length > 0).then(|| Span { start: from + start, end: from + start + length })
 }
 
 /// `getenv("NAME") || "VALUE"`, `("NAME", "VALUE")`.
 fn quoted_after(text: &[u8], at: usize, operator: usize, care: Care) -> Option<Found> {
-    let value = values::after(text, at + operator).filter(|value| value.quoted)?;
     let end = if at > 0 && text[at - 1] == b')' { at - 1 } else { at };
-    let name = name_before(text, end)?;
-    judged(text, name, names::kind(name)?, value, care)
+    let place = Place::new(text, name_before(text, end)?, care)?;
+    place.with(Some(values::after(text, at + operator)).filter(|value| value.quoted)?)
 }
 
 /// `<password>VALUE</password>`
 fn element(text: &[u8], at: usize, care: Care) -> Option<Found> {
-    let name = name_before(text, at).filter(|name| text[..at].ends_with(name))?;
-    let kind = names::kind(name)?;
-    let before = text[..at - name.len()].last();
-    if !matches!(before, Some(b'<')) {
+    let place = Place::new(text, name_at(text, at)?, care)?;
+    if !text[..place.name.start].ends_with(b"<") {
         return None;
     }
     let length = text[at + 1..].iter().take(512).take_while(|&&byte| byte != b'<' && byte != b'\n').count();
-    let closed = text[at + 1 + length..].starts_with(b"</");
-    let value = Value { start: at + 1, end: at + 1 + length, quoted: true };
-    closed.then(|| judged(text, name, kind, value, care))?
-}
-
-/// A found credential, if its value is one.
-fn judged(text: &[u8], name: &[u8], kind: Kind, value: Value, care: Care) -> Option<Found> {
-    let Value { mut start, end, quoted } = value;
-    let bytes = &text[start..end];
-    let rule = match kind {
-        Kind::Login => (bytes.len() >= 12 && blocks::is_login(bytes)).then_some("basic-auth")?,
-        Kind::Header => {
-            let (scheme, length) = values::credential_of(text, start)?;
-            start += scheme;
-            let bytes = &text[start..start + length];
-            let login = blocks::is_login(bytes);
-            let shown = length >= 8
-                && (login || length >= 20 && random::looks_random(bytes))
-                && !is_placeholder(bytes);
-            let rule = if login { "basic-auth" } else { "bearer" };
-            return shown.then_some(Found { rule: Rule(rule), span: Span { start, end: start + length } });
-        }
-        Kind::Password | Kind::Key => {
-            let provider = names::provider(name, bytes)
-                .filter(|_| random::entropy(bytes) >= 2.9 && !is_placeholder(bytes));
-            match provider {
-                Some(rule) => rule,
-                None if values::is_secret(text, name, &value, kind, care) => "password",
-                None => return None,
-            }
-        }
-    };
-    let _ = quoted;
-    Some(Found { rule: Rule(rule), span: Span { start, end } })
-}
-
-/// What follows a blank: `--password VALUE`, `-u user:password`, `login x password VALUE`, `ENV NAME VALUE`.
-fn spaced(text: &[u8], at: usize, care: Care) -> Option<Found> {
-    let &[.., third, second, last] = &text[..at] else { return None };
-    // Most blanks follow other words.
-    let user = last == b'u' && second == b'-' && third.is_ascii_whitespace()
-        || (third, second, last) == (b's', b'e', b'r');
-    let secret = matches!(
-        [third | 32, second | 32, last | 32],
-        [b'o', b'r', b'd']
-            | [b's', b'w', b'd']
-            | [b'p', b'w', b'd']
-            | [b'k', b'e', b'n']
-            | [b'k', b'e', b'y']
-            | [b'r', b'e', b't']
-            | [b'a', b's', b's']
-            | [b'a', b's', b'e']
-            | [b'i', b'a', b'l']
-            | [b'a', b'l', b's']
-    );
-    if !user && !secret {
-        return None;
-    }
-    let name = name_before(text, at).filter(|name| text[..at].ends_with(name))?;
-    let value = values::after_blank(text, at + 1)?;
-    let bytes = &text[value.start..value.end];
-    if user {
-        let colon = bytes.iter().position(|&byte| byte == b':')?;
-        let shown = matches!(name, b"-u" | b"--user") && is_login(&bytes[..colon], &bytes[colon + 1..], care);
-        return shown.then_some(Found {
-            rule: Rule("basic-auth"),
-            span: Span { start: value.start + colon + 1, end: value.end },
-        });
-    }
-    let kind = names::kind(name)?;
-    let line = &text[..at - name.len()];
-    let line = &line[line.len().saturating_sub(160)..];
-    let line = line.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
-    let told = name.starts_with(b"--")
-        || line.trim_ascii().ends_with(b"ENV")
-        || line.trim_ascii().ends_with(b"ARG")
-        || name == b"requirepass" && line.is_empty()
-        || name == b"password" && line.windows(6).any(|part| part == b"login ");
-    (told && !bytes.starts_with(b"-")).then(|| judged(text, name, kind, value, care))?
-}
-
-/// Whether the password of `user:password` after `-u` is one.
-fn is_login(user: &[u8], password: &[u8], care: Care) -> bool {
-    let shown = !password.starts_with(b"$")
-        && !password.iter().all(u8::is_ascii_digit)
-        && password.len() >= 3
-        && !is_placeholder(password)
-        && !password.contains(&b'/');
-    let counts = care == Care::Redaction
-        || password.len() >= 6
-            && password != user
-            && !random::is_weak(password)
-            && random::looks_chosen(password);
-    shown && counts
+    let end = at + 1 + length;
+    text[end..].starts_with(b"</").then(|| place.with(Value { start: at + 1, end, quoted: true }))?
 }

@@ -64,6 +64,19 @@ pub(super) fn encoded_key(text: &[u8], at: usize) -> Option<Found> {
     })
 }
 
+/// The secret part of a key of PuTTY, behind the `:` of its `Private-Lines`.
+pub(super) fn putty_key(text: &[u8], at: usize) -> Option<Found> {
+    let head =
+        text[at + 1..].iter().take(8).take_while(|byte| byte.is_ascii_digit() || byte.is_ascii_whitespace());
+    let start = at + 1 + head.count();
+    let letters = text[start..].iter().take(MOST);
+    let length =
+        letters.take_while(|&&byte| Chars::Base64.has(byte) || matches!(byte, b'\r' | b'\n' | b'=')).count();
+    let length = text[start..start + length].trim_ascii_end().len();
+    (length >= 40 && entropy(&text[start..start + length]) >= 3.0)
+        .then_some(Found { rule: Rule("private-key"), span: Span { start, end: start + length } })
+}
+
 /// `eyJ….eyJ….…`
 pub(super) fn web_token(text: &[u8], at: usize) -> Option<Found> {
     if !text[at..].starts_with(b"eyJ") {
@@ -83,13 +96,15 @@ pub(super) fn web_token(text: &[u8], at: usize) -> Option<Found> {
 
 /// Whether `value` is `user:password` in base64.
 pub(super) fn is_login(value: &[u8]) -> bool {
-    let Ok(plain) = STANDARD.decode(value) else { return false };
+    // Logs cut them off.
+    let whole = &value[..value.len() / 4 * 4];
+    let Ok(plain) = STANDARD.decode(whole) else { return false };
     let colon = plain.iter().position(|&byte| byte == b':');
     colon.is_some_and(|colon| {
-        let password = &plain[colon + 1..];
-        colon > 0
+        let (user, password) = (&plain[..colon], &plain[colon + 1..]);
+        !user.is_empty()
+            && user.iter().all(u8::is_ascii_graphic)
             && password.len() >= 6
-            && plain.iter().all(u8::is_ascii_graphic)
             && !super::is_placeholder(password)
             && !super::random::is_weak(password)
     })

@@ -12,6 +12,7 @@ mod names;
 mod random;
 mod scan;
 mod shapes;
+mod spaced;
 mod values;
 
 #[cfg(test)]
@@ -110,7 +111,7 @@ fn search(text: &[u8], care: Care) -> Vec<Found> {
         let hit = match step {
             Step::Over => None,
             Step::Sign => assign::at(text, at, care),
-            Step::Word => word(text, at),
+            Step::Word => word(text, at).filter(|hit| care != Care::Binary || hit.rule.0 != "bearer"),
         };
         at = match hit {
             Some(hit)

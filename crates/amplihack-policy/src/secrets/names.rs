@@ -75,8 +75,46 @@ const TAILS: &[&str] = &[
 /// Words in names of values that everybody may read.
 const PUBLIC: &[&str] = &["public", "nextpage", "pagetoken", "continuation", "csrf", "xsrf", "cancel"];
 
+/// The last two letters of all these words, as a set that says yes too often and never no too often.
+static ENDS: [u64; 16] = {
+    let mut table = [0; 16];
+    let lists: [&[&str]; 4] = [PASSWORDS, KEYS, TAILS, &["pass", "auth", "authorization"]];
+    let mut list = 0;
+    while list < lists.len() {
+        let mut at = 0;
+        while at < lists[list].len() {
+            let word = lists[list][at].as_bytes();
+            let (part, bit) = slot(word[word.len() - 2], word[word.len() - 1]);
+            table[part] |= bit;
+            at += 1;
+        }
+        list += 1;
+    }
+    table
+};
+
+const fn slot(first: u8, second: u8) -> (usize, u64) {
+    let hash = (first.to_ascii_lowercase() as usize * 31 + second.to_ascii_lowercase() as usize) % 1024;
+    (hash / 64, 1 << (hash % 64))
+}
+
+/// Whether the end of `name` may be one that is looked for. Numbers at the end do not count.
+fn may_end_so(name: &[u8]) -> bool {
+    match name {
+        [.., b'0'..=b'9'] => true,
+        [.., first, second] => {
+            let (part, bit) = slot(*first, *second);
+            ENDS[part] & bit != 0
+        }
+        _ => false,
+    }
+}
+
 /// What `name` says of its value.
 pub(super) fn kind(name: &[u8]) -> Option<Kind> {
+    if !may_end_so(name) {
+        return None;
+    }
     let mut buffer = [0; MOST];
     let plain = without_tail(plain(name, &mut buffer));
     let ends = |words: &[&str]| words.iter().any(|word| plain.ends_with(word.as_bytes()));
@@ -162,6 +200,8 @@ const NAMED: &[Named] = &[
     named("telegram-token", &["telegram", "token"], Chars::Url, 35, 35),
     named("vault-token", &["vault", "token"], Chars::Dotted, 26, 26),
     named("square-token", &["square", "token"], Chars::Url, 60, 64),
+    named("dropbox-secret", &["dropbox", "secret"], Chars::Lower, 15, 15),
+    named("yandex-key", &["yandex", "key"], Chars::Url, 40, 40),
     named("grafana-key", &["grafana", "key"], Chars::Url, 60, 400),
 ];
 

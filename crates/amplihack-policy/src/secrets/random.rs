@@ -159,21 +159,36 @@ pub(super) fn looks_random(value: &[u8]) -> bool {
             mixed += run.len();
         }
     }
+    if value.len() >= 32 && kinds(value) >= 3 && entropy(value) >= 4.5 {
+        return true;
+    }
     mixed * 3 >= all && mixed >= 8 && value.iter().any(u8::is_ascii_digit) && entropy(value) >= 2.9
+}
+
+fn is_sign(byte: u8) -> bool {
+    matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'?' | b'+' | b'~')
+}
+
+/// How many it has of: signs, digits, lower case, upper case.
+pub(super) fn kinds(value: &[u8]) -> usize {
+    let has = |is: fn(u8) -> bool| usize::from(value.iter().any(|&byte| is(byte)));
+    has(is_sign)
+        + has(|byte| byte.is_ascii_digit())
+        + has(|byte| byte.is_ascii_lowercase())
+        + has(|byte| byte.is_ascii_uppercase())
 }
 
 /// Whether a person may have chosen it as a password: letters with digits or signs among them, and no name in code.
 pub(super) fn looks_chosen(value: &[u8]) -> bool {
-    let count = |is: fn(&u8) -> bool| value.iter().filter(|byte| is(byte)).count();
-    let signs = count(|byte| {
-        matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'?' | b'+' | b'~')
-    });
-    let digits = count(u8::is_ascii_digit);
-    let (lower, upper) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));
-    let kinds = [signs, digits, lower, upper].iter().filter(|&&count| count > 0).count();
-    let mixed =
-        if signs > 0 { kinds >= 3 } else { kinds >= 2 && digits > 0 && changes(value).0 * 5 >= value.len() };
-    mixed && lower + upper > 0 && entropy(value) >= 2.7
+    let digits = value.iter().any(u8::is_ascii_digit);
+    let mixed = if value.iter().any(|&byte| is_sign(byte)) {
+        kinds(value) >= 3
+    } else {
+        let changes = changes(value).0;
+        kinds(value) >= 2
+            && (digits && changes * 5 >= value.len() || value.len() >= 14 && changes * 4 >= value.len())
+    };
+    mixed && value.iter().any(u8::is_ascii_alphabetic) && entropy(value) >= 2.7
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The values that names have: where they are, and whether they are secret.
 
+use super::assign::Place;
 use super::names::Kind;
 use super::{Care, entropy, is_placeholder, random};
 
@@ -18,7 +19,7 @@ fn is_quote(byte: u8) -> bool {
 }
 
 /// The value behind an operator whose last sign may be at `start`.
-pub(super) fn after(text: &[u8], start: usize) -> Option<Value> {
+pub(super) fn after(text: &[u8], start: usize) -> Value {
     // `:=`, `==`, `=>` are not followed by other signs of that kind in code that compares.
     let signs =
         text[start..].iter().take(6).take_while(|byte| matches!(byte, b' ' | b'\t' | b'>' | b'=' | b'\\'));
@@ -29,7 +30,18 @@ pub(super) fn after(text: &[u8], start: usize) -> Option<Value> {
     {
         at += 1;
     }
-    Some(value_at(text, at))
+    // `SecretString::from("…")`
+    let callee = text[at..].iter().take(48).take_while(|byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'!' | b'-' | b'$')
+    });
+    let call = at + callee.count();
+    let called = call > at
+        && match text[call..] {
+            [b'(', quote, ..] => is_quote(quote),
+            [b' ', quote, ..] => is_quote(quote) && text[at..call].ends_with(b"SecureString"),
+            _ => false,
+        };
+    value_at(text, if called { call + 1 } else { at })
 }
 
 /// The value behind a blank.
@@ -69,17 +81,11 @@ pub(super) fn credential_of(text: &[u8], start: usize) -> Option<(usize, usize)>
     }
 }
 
-/// Whether a name of this kind with this value gives something away.
-pub(super) fn is_secret(text: &[u8], name: &[u8], value: &Value, kind: Kind, care: Care) -> bool {
-    let bytes = &text[value.start..value.end];
-    if !is_plain(bytes, value.quoted) {
-        return false;
-    }
-    match care {
-        Care::Redaction => true,
-        Care::Binary => false,
-        Care::Code | Care::Settings => is_reported(text, name, value, kind, care),
-    }
+/// Whether the value at this place gives something away.
+pub(super) fn is_secret(place: &Place<'_>, value: &Value) -> bool {
+    let bytes = &place.text[value.start..value.end];
+    is_plain(bytes, value.quoted) && (place.care == Care::Redaction || is_reported(place, value))
+        || value.quoted && is_made_of_signs(bytes)
 }
 
 /// Whether a value looks chosen or random, and not like code, a type, a path or a word.
@@ -93,7 +99,7 @@ fn is_plain(value: &[u8], quoted: bool) -> bool {
     value.len() >= 6
         && !value.iter().any(code)
         && letters > 0
-        && (digits > 0 || signs > 0)
+        && (digits > 0 || signs > 0 || random::looks_chosen(value))
         && !value.contains(&b' ')
         && !value.starts_with(b"/")
         && !value.starts_with(b"./")
@@ -103,46 +109,59 @@ fn is_plain(value: &[u8], quoted: bool) -> bool {
         && !is_placeholder(value)
 }
 
+/// Whether it is a long key that has all signs in it, parentheses too, as frameworks make them.
+fn is_made_of_signs(value: &[u8]) -> bool {
+    let signs = value.iter().filter(|byte| byte.is_ascii_punctuation()).count();
+    let code =
+        |byte: &u8| matches!(byte, b' ' | b'{' | b'}' | b'<' | b'>' | b'[' | b']' | b'"' | b'/' | b'.');
+    (40..=100).contains(&value.len())
+        && value.is_ascii()
+        && !value.iter().any(code)
+        && signs * 8 >= value.len()
+        && value.iter().filter(|byte| byte.is_ascii_digit()).count() >= 3
+        && entropy(value) >= 4.3
+        && !is_placeholder(value)
+}
+
 /// Whether a person should be told. Without quotes a value is the rest of a line of settings, or beyond doubt.
-fn is_reported(text: &[u8], name: &[u8], value: &Value, kind: Kind, care: Care) -> bool {
-    let bytes = &text[value.start..value.end];
+fn is_reported(place: &Place<'_>, value: &Value) -> bool {
+    let bytes = &place.text[value.start..value.end];
     let code = |byte: &u8| {
-        matches!(
-            byte,
-            b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' | b'|' | b'\\' | b'"' | b'\'' | b'`'
-        )
+        matches!(byte, b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' | b'|' | b'\\')
+            || is_quote(*byte)
     };
-    if bytes.len() < 8
-        || bytes.len() > 400
-        || bytes.iter().any(code)
-        || !bytes.is_ascii()
-        || random::is_weak(bytes)
-    {
+    let sized = (8..=400).contains(&bytes.len());
+    if !sized || bytes.iter().any(code) || !bytes.is_ascii() || random::is_weak(bytes) {
         return false;
     }
     let random = bytes.len() >= 16 && random::looks_random(bytes);
-    let chosen = kind == Kind::Password && random::looks_chosen(bytes);
+    let chosen = place.kind == Kind::Password && random::looks_chosen(bytes);
     if value.quoted {
         return random || chosen;
     }
-    let dotted = bytes.contains(&b'.') && care == Care::Code;
-    let settings = care == Care::Settings && ends_line(text, value.end) || in_list(text, name, value);
-    !dotted && random || settings && chosen
+    let dotted = bytes.contains(&b'.') && place.care == Care::Code;
+    let settings = place.care == Care::Settings && ends_line(place.text, value.end);
+    !dotted && random || chosen && (settings || in_list(place, value))
 }
 
-/// Whether it is a part of a connection's string or a query: `…;Password=…;`, `?password=…&`.
-fn in_list(text: &[u8], name: &[u8], value: &Value) -> bool {
-    let start = name.as_ptr().addr() - text.as_ptr().addr();
-    let before = start.checked_sub(1).map(|before| text[before]);
-    let after = text.get(value.end);
-    let close = start + name.len() + 1 == value.start && text[value.start - 1] == b'=';
-    close
-        && before.is_some_and(|byte| matches!(byte, b';' | b'&' | b'?') || is_quote(byte))
-        && after.is_some_and(|&byte| matches!(byte, b';' | b'&') || is_quote(byte))
+/// Whether it is a part of a connection's string, a query, or a list of settings: `…;Password=…;`, `?password=…&`, ` password=… port=1`.
+fn in_list(place: &Place<'_>, value: &Value) -> bool {
+    let Place { text, name, .. } = *place;
+    let close = name.end + 1 == value.start && text[name.end] == b'=';
+    let before = name.start.checked_sub(1).map_or(b'\n', |before| text[before]);
+    let after = text.get(value.end).copied().unwrap_or(b'\n');
+    if !close {
+        return false;
+    }
+    if before == b' ' && after == b' ' {
+        return random::kinds(&text[value.start..value.end]) == 4;
+    }
+    let opens = matches!(before, b';' | b'&' | b'?') || is_quote(before);
+    opens && (matches!(after, b';' | b'&') || is_quote(after))
 }
 
 /// Whether nothing but a comment follows on the line.
 fn ends_line(text: &[u8], end: usize) -> bool {
-    let rest = text[end..].iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
+    let rest = text[end..].iter().take(MOST).find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
     rest.is_none_or(|byte| matches!(byte, b'\n' | b'#'))
 }

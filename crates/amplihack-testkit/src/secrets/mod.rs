@@ -5,12 +5,14 @@
 mod alike;
 mod draw;
 mod real;
+mod unseen;
 
 use std::ops::RangeInclusive;
 
 pub use alike::look_alikes;
 pub use draw::Draw;
 pub use real::real;
+pub use unseen::unseen;
 
 /// One file.
 #[derive(Debug, Clone)]
