@@ -61,7 +61,7 @@ pub enum Fault {
     NoEgress,
     /// `kill`: the machine is gone, and not all that costs.
     Leftovers,
-    /// Any command: it takes this many milliseconds longer, and works.
+    /// Any command: it takes this many milliseconds longer, and works. A machine is made even if `new` is killed meanwhile.
     Slow(u64),
 }
 

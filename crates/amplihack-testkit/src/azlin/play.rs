@@ -94,7 +94,9 @@ impl Playing<'_> {
                      seconds.",
                 ));
             }
-            Some(Fault::Slow(milliseconds)) => sleep(Duration::from_millis(milliseconds)),
+            Some(Fault::Slow(milliseconds)) if self.parsed.command != "new" => {
+                sleep(Duration::from_millis(milliseconds))
+            }
             _ => {}
         }
         let group = self.parsed.value("--resource-group").map(str::to_owned).or(resource_group);
@@ -145,14 +147,14 @@ impl Playing<'_> {
         if let Some(text) = refused_by_azure(fault, &vm_size, &location) {
             return Err(error(&format!("az vm create failed: ERROR: {text}")));
         }
-        if self.vms()?.iter().any(|vm| vm.name == name) {
-            return Err(error(&format!("VM '{name}' already exists")));
-        }
         let public = self.parsed.has("--public") || self.parsed.has("--no-bastion");
         say_err(&format!("Creating VM '{name}' ({vm_size}) in {location}..."));
         let vm = Vm { name, resource_group, location, vm_size, public, ..Vm::default() };
         let name = vm.name.clone();
-        self.ask(&Request::Create { vm: Box::new(vm) })?;
+        let delay = if let Some(Fault::Slow(milliseconds)) = fault { milliseconds } else { 0 };
+        if let Answer::Exists = self.ask(&Request::Create { vm: Box::new(vm), delay })? {
+            return Err(error(&format!("VM '{name}' already exists")));
+        }
         match fault {
             Some(Fault::TimedOut) => return Err(error("az command timed out after 120 seconds: vm create")),
             Some(Fault::NoEgress) => {

@@ -6,6 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +20,8 @@ pub(super) enum Request {
     Begin { command: String },
     /// All machines.
     List,
-    /// A new machine.
-    Create { vm: Box<Vm> },
+    /// A new machine, after so many milliseconds, whether the call still waits or not.
+    Create { vm: Box<Vm>, delay: u64 },
     /// The end of a machine, if there is one of that name.
     Delete { name: String },
     /// Power of a machine.
@@ -33,6 +34,7 @@ pub(super) enum Answer {
     Begin { fault: Option<Fault>, resource_group: Option<String>, bare_list: bool },
     Vms(Vec<Vm>),
     Done,
+    Exists,
     NoSuchVm,
 }
 
@@ -90,7 +92,17 @@ impl Service {
                 Answer::Begin { fault, resource_group, bare_list }
             }
             Request::List => Answer::Vms(self.vms()),
-            Request::Create { vm } => {
+            Request::Create { vm, delay } => {
+                // It has its name from now on, as Azure sees it.
+                let mut known = false;
+                self.change(|vms| {
+                    known = vms.contains_key(&vm.name);
+                    vms.entry(vm.name.clone()).or_insert_with(|| (*vm).clone());
+                });
+                if known {
+                    return Answer::Exists;
+                }
+                std::thread::sleep(Duration::from_millis(delay));
                 let spec = self.state().spec.clone();
                 let host = self.network.host_with(&vm.name, spec);
                 let vm = Vm { ip: host.address(), ..*vm };
