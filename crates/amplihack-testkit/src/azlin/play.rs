@@ -57,7 +57,7 @@ fn say_err(text: &str) {
 
 fn write_down(directory: &Path, env: &Env, args: &[String]) -> std::io::Result<()> {
     let text = |word: &std::ffi::OsStr| word.to_string_lossy().into_owned();
-    let env = env.iter().map(|(name, value)| (text(name.as_ref()), text(value.as_ref()))).collect();
+    let env = env.iter().map(|(name, value)| (text(name), text(value))).collect();
     let line = serde_json::to_string(&Call { argv: args.to_vec(), env })?;
     let mut file = OpenOptions::new().append(true).create(true).open(calls_file(directory))?;
     // One write, so that calls at the same time stay apart.
@@ -95,7 +95,7 @@ impl Playing<'_> {
                 ));
             }
             Some(Fault::Slow(milliseconds)) if self.parsed.command != "new" => {
-                sleep(Duration::from_millis(milliseconds))
+                sleep(Duration::from_millis(milliseconds));
             }
             _ => {}
         }
@@ -104,7 +104,7 @@ impl Playing<'_> {
             return Err(error("no resource group: use --resource-group, a context, or the configuration"));
         };
         match self.parsed.command {
-            "new" => self.new(group, fault),
+            "new" => self.create(group, fault),
             "list" => self.list(&group, bare_list),
             "show" => self.show(),
             "connect" => self.connect(),
@@ -134,7 +134,7 @@ impl Playing<'_> {
         found.ok_or_else(|| error(&format!("VM '{id}' not found")))
     }
 
-    fn new(&self, resource_group: String, fault: Option<Fault>) -> Result<u8, Failed> {
+    fn create(&self, resource_group: String, fault: Option<Fault>) -> Result<u8, Failed> {
         if self.parsed.has("--pool") {
             return Err((BROKEN, "fake-azlin: `--pool` is not played".to_owned()));
         }
