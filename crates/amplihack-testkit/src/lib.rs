@@ -9,6 +9,7 @@
 )]
 
 pub mod amplifier;
+pub mod azlin;
 pub mod bytes;
 pub mod compare;
 pub mod hosts;
@@ -26,6 +27,7 @@ pub mod slurm;
 pub mod sshd;
 pub mod tmux;
 
+pub use azlin::Azlin;
 pub use bytes::Bytes;
 pub use hosts::{Host, Network};
 pub use netns::NetNs;

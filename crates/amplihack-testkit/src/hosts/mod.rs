@@ -36,6 +36,23 @@ pub struct Network {
     inner: Arc<Inner>,
 }
 
+/// A way to the hosts of a network, as long as that lives.
+#[derive(Debug)]
+pub(crate) struct Handle(Arc<Inner>);
+
+impl Handle {
+    /// A new host.
+    pub(crate) fn host_with(&self, name: &str, spec: Spec) -> Host {
+        Host::create(&self.0, name, spec)
+    }
+
+    /// The host `name`, if there is one.
+    pub(crate) fn find(&self, name: &str) -> Option<Host> {
+        let machine = Arc::clone(self.0.machines().get(name)?);
+        Some(Host::new(&self.0, machine))
+    }
+}
+
 /// What hosts hold too.
 #[derive(Debug)]
 struct Inner {
@@ -92,13 +109,17 @@ impl Network {
     /// A new host `name`. It has the lowest free address, so that one that is made again gets its old one.
     #[track_caller]
     pub fn host_with(&self, name: &str, spec: Spec) -> Host {
-        Host::create(&self.inner, name, spec)
+        self.handle().host_with(name, spec)
     }
 
     /// The host `name`, if there is one.
     pub fn find(&self, name: &str) -> Option<Host> {
-        let machine = Arc::clone(self.inner.machines().get(name)?);
-        Some(Host::new(&self.inner, machine))
+        self.handle().find(name)
+    }
+
+    /// A way to the hosts that does not keep the network.
+    pub(crate) fn handle(&self) -> Handle {
+        Handle(Arc::clone(&self.inner))
     }
 
     /// The client's home. Its `.ssh` has a key that all hosts let in, and a configuration by which `ssh NAME` works.

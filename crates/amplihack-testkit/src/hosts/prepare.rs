@@ -72,9 +72,12 @@ pub(super) fn fill(directory: &Path, home: &Path) {
     let ssh = home.join(".ssh");
     std::fs::create_dir_all(&ssh).expect("the client's home is writable");
     set_mode(&ssh, 0o700);
-    let mut keygen = Command::new("/usr/bin/ssh-keygen");
-    keygen.args(["-q", "-t", "ed25519", "-N", "", "-C", "client", "-f"]).arg(ssh.join("id_ed25519"));
-    Run::new(keygen).output().assert_code(0);
+    let key = ssh.join("id_ed25519");
+    if !key.exists() {
+        let mut keygen = Command::new("/usr/bin/ssh-keygen");
+        keygen.args(["-q", "-t", "ed25519", "-N", "", "-C", "client", "-f"]).arg(key);
+        Run::new(keygen).output().assert_code(0);
+    }
     names(directory, home, std::iter::empty());
 }
 

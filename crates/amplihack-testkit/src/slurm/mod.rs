@@ -21,7 +21,7 @@ const PROGRAMS: &[&str] =
     &["/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/sbin/munged", "/usr/bin/sbatch", "/usr/bin/squeue"];
 /// How many nodes there are.
 pub const NODES: u8 = 3;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A Slurm that runs on a host, and ends with it.
 #[derive(Debug)]
@@ -158,7 +158,9 @@ impl Slurm {
 
 /// Kills processes and waits until they have ended.
 fn kill_all(pids: &[i32]) {
-    pids.iter().for_each(|pid| kill(*pid, Signal::KILL));
+    for pid in pids {
+        kill(*pid, Signal::KILL);
+    }
     let end = Instant::now() + PATIENCE;
     let lives =
         |pid: &i32| u32::try_from(*pid).ok().and_then(procs::one).is_some_and(|process| process.state != 'Z');

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use amplihack_testkit::hosts::{Limits, Spec};
-use amplihack_testkit::{Network, Run, Sandbox, procs};
+use amplihack_testkit::{Network, Run, Sandbox, procs, programs};
 
 /// Options by which ssh notices within seconds that nobody answers.
 const IMPATIENT: &[&str] = &["-oConnectTimeout=1", "-oServerAliveInterval=1", "-oServerAliveCountMax=1"];
@@ -50,9 +50,11 @@ fn tools_are_first_in_path_and_a_terminal_is_to_be_had() {
     let program = sandbox.write("hello", "#!/bin/sh\necho \"hello $1\"\n");
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     network.tool("hello", &program);
+    network.tool("claude", &programs::fake_agent_path());
     let a = network.host_with("a", Spec::default().bind(sandbox.root(), "/opt/shown"));
     network.ssh(&[], "a", "hello you").output().assert_code(0).assert_stdout("hello you\n");
     network.ssh(&[], "a", "touch /opt/tools/x /usr/x").output().assert_code(1);
+    network.ssh(&[], "a", "claude --version").output().assert_code(0).assert_stdout_has("(Claude Code)");
     a.exec("/opt/shown/hello me").assert_stdout("hello me\n");
     network.ssh(&["-tt"], "a", "tty").output().assert_code(0).assert_stdout_has("/dev/pts/0");
     network.ssh(&[], "a", "bash -l -c 'hello login'").output().assert_stdout("hello login\n");
