@@ -102,12 +102,12 @@ group_of() {
   ! start_of "$group" || [ "$started_at" = "$was" ]
 }
 # members ID: in $found the processes of a session that are not dead: those in the program's group or session, those that carry the
-# session's mark, and all below them; never this one, nor the session's runner.
+# session's mark, which is its directory, and all below them; never this one, nor the session's runner.
 members() {
   d=$sessions/$1 found=' ' runner='' groups=' '
   if lives "$d/pid"; then runner=${line%% *}; elif group_of "$d/pid"; then groups=" $group "; fi
   group_of "$d/group" && groups="$groups$group "
-  marked=" $(grep -lsF "AMPLIHACK_REMOTE_SESSION=$1" /proc/[0123456789]*/environ | tr '\n' ' ')"
+  marked=" $(grep -lsF "AMPLIHACK_REMOTE_SESSION=$sessions/$1" /proc/[0123456789]*/environ | tr '\n' ' ')"
   rows='' part=''
   table=$(cat /proc/[0123456789]*/stat 2>/dev/null)
   IFS=$nl
@@ -369,7 +369,7 @@ program() {
   umask "$2"
   own=$(me) && (umask 077 && put_file . group "$own") || exit 125
   [ -e killed ] && exit 143
-  amplihack_id=$1 amplihack_envs=0 amplihack_key_name='' amplihack_node=''
+  amplihack_id=$1 amplihack_mark=$sessions/$1 amplihack_envs=0 amplihack_key_name='' amplihack_node=''
   # Values are read with an end that is cut off again: a substitution would take their last line breaks.
   amplihack_key=$(cat secret/key && printf x) || exit 125
   amplihack_key=${amplihack_key%x}
@@ -404,7 +404,7 @@ program() {
     amplihack_envs=$((amplihack_envs - 1))
   done
   [ -z "$amplihack_key_name" ] || [ -z "$amplihack_key" ] || export "$amplihack_key_name=$amplihack_key"
-  export AMPLIHACK_SESSION_ID="$amplihack_id" AMPLIHACK_REMOTE_SESSION="$amplihack_id"
+  export AMPLIHACK_SESSION_ID="$amplihack_id" AMPLIHACK_REMOTE_SESSION="$amplihack_mark"
   exec "$@"
 }
 

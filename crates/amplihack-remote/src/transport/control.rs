@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(directory(&env(dir.path())), Some(dir.path().join("amplihack-ssh")));
         let long = dir.path().join("x".repeat(90));
         std::fs::create_dir(&long).unwrap();
-        assert!(directory(&env(&long)).unwrap().starts_with("/tmp/amplihack-ssh-"));
+        assert!(directory(&env(&long)).unwrap().to_string_lossy().starts_with("/tmp/amplihack-ssh-"));
         assert!(!long.join("amplihack-ssh").exists());
 
         let user = rustix::process::geteuid().as_raw();

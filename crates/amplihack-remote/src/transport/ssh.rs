@@ -107,6 +107,7 @@ impl SshRunner {
                 ("GlobalKnownHostsFile", "/dev/null".into()),
                 ("HostKeyAlias", name.to_owned()),
                 ("CheckHostIP", "no".into()),
+                ("HashKnownHosts", "no".into()),
                 ("StrictHostKeyChecking", "accept-new".into()),
             ]);
         }

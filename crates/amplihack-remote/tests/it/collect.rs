@@ -73,7 +73,7 @@ async fn commits_branches_tags_and_what_was_not_committed_come_home() {
         assert!(state() == before, "the session was changed");
         let wip = format!("wip/{}", spec.id);
         assert_eq!(collected.wip.as_deref(), Some(wip.as_str()));
-        assert_eq!(refs, ["side", &wip, "work", "v1"].map(str::to_owned));
+        assert_eq!(refs, ["v1", "side", &wip, "work"].map(str::to_owned));
         let at = format!("refs/remotes/far/{wip}");
         assert_eq!(text(&place, &format!("{at}:file")), "one\ntwo\nthree");
         assert_eq!(text(&place, &format!("{at}:new file")), "new");

@@ -130,7 +130,7 @@ async fn the_key_reaches_the_program_and_nothing_else() {
         assert_eq!(place.far.end(&spec.id, Duration::from_secs(5)).await.unwrap(), 0);
         nowhere();
         assert!(!format!("{spec:?}").contains(&key));
-        watch.finish().assert_unseen_while_running("setsid");
+        watch.finish().assert_unseen_while_running("sleep");
         // A session that never was started keeps no key either.
         let mut spec = place.session(2, ":");
         spec.key_name = Some("THE_KEY".to_owned());
