@@ -102,8 +102,9 @@ impl Far {
             check_id(id)?;
         }
         let mut file = self.scratch()?;
-        let lines: String = options.iter().map(|option| format!("{option}\n")).collect();
-        file.write_all(lines.as_bytes()).map_err(|error| self.local("the scheduler's options", &error))?;
+        for option in options {
+            writeln!(file, "{option}").map_err(|error| self.local("the scheduler's options", &error))?;
+        }
         let words: Vec<&str> = std::iter::once(name).chain(ids.iter().copied()).collect();
         let text = self.text("submit", &words, Some(file.path())).await?;
         let number = answer::only_line(&text).map_err(|what| self.strange(what))?;
@@ -284,7 +285,7 @@ impl Far {
         }
         let lines = || answer.stderr.lines().map(str::trim).filter(|line| !line.is_empty());
         let own = lines().find_map(|line| line.strip_prefix("amplihack-runner: "));
-        let said = own.or_else(|| lines().last()).unwrap_or("it said nothing");
+        let said = own.or_else(|| lines().next_back()).unwrap_or("it said nothing");
         let context =
             ErrorContext::new(format!("{verb} on {}: {said}", self.machine)).with("status", answer.status);
         self.placed(match answer.status {
@@ -330,7 +331,7 @@ impl Far {
         let wrong = |error: std::io::Error| {
             self.placed(RemoteError::Transfer(format!("{} cannot be written: {error}", to.display()).into()))
         };
-        let mut head = [0; 64 << 10];
+        let mut head = vec![0; 64 << 10];
         answer.seek(SeekFrom::Start(0)).map_err(wrong)?;
         let read = answer.read(&mut head).map_err(wrong)?;
         let at = answer::body(head.get(..read).unwrap_or_default()).map_err(|what| self.strange(what))?;

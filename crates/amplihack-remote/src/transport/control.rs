@@ -36,7 +36,7 @@ fn is_private(place: &Path, user: u32) -> bool {
     // Somebody may have made it; what it is then is looked at.
     let _ = std::fs::DirBuilder::new().mode(0o700).create(place);
     std::fs::symlink_metadata(place)
-        .is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0)
+        .is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o777 == 0o700)
 }
 
 /// A socket's name for a machine: by all that makes the connection, so that two machines behind one address, or one address that

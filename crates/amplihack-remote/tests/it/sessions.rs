@@ -58,6 +58,61 @@ async fn a_claim_whose_owner_died_is_finished_by_the_next_start() {
     }
 }
 
+#[tokio::test]
+async fn a_start_that_is_killed_anywhere_leaves_one_run_in_the_end() {
+    for place in places() {
+        place.store().await;
+        let mut spec = place.session(1, "echo ran >>\"$1\"; sleep 0.3");
+        let ran = place.path("ran");
+        spec.argv.push(ran.display().to_string());
+        // What the client would send, by hand, so that it can be killed.
+        let mut text = format!("\nbundle {}\nbase {}\nbranch work\n", spec.bundle, spec.base).into_bytes();
+        for arg in &spec.argv {
+            text.extend(format!("arg {}\n{arg}\n", arg.len()).bytes());
+        }
+        text.extend(b"prompt\nx");
+        let input = place.path("session");
+        std::fs::write(&input, text).unwrap();
+        for step in 0..25 {
+            let mut start = place.script(&["start", &spec.id]);
+            start.stdin(std::fs::File::open(&input).unwrap()).stdout(std::process::Stdio::null());
+            let mut start = start.spawn().unwrap();
+            tokio::time::sleep(Duration::from_millis(step * 4)).await;
+            start.kill().unwrap();
+            start.wait().unwrap();
+        }
+        place.far.start(&spec, None).await.unwrap();
+        assert_eq!(place.until_ended(&spec.id).await, FarState::Ended(0), "{}", place.said(&spec.id));
+        assert_eq!(std::fs::read_to_string(ran).unwrap(), "ran\n");
+    }
+}
+
+#[tokio::test]
+async fn what_a_dead_runner_began_does_not_run_beside_the_next() {
+    for place in places() {
+        place.store().await;
+        // Making the work tree takes as long as we like.
+        let git = place.path("bin/git");
+        let slow = "#!/bin/sh\n[ \"$1\" != checkout ] || while ! [ -e \"$HOME/go\" ]; do sleep 0.05; done\nexec /usr/bin/env -S \
+                    PATH=/usr/local/bin:/usr/bin:/bin git \"$@\"\n";
+        std::fs::write(&git, slow).unwrap();
+        std::fs::set_permissions(&git, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let mut spec = place.session(1, "echo ran >>\"$1\"");
+        let ran = place.path("ran");
+        spec.argv.push(ran.display().to_string());
+        place.far.start(&spec, None).await.unwrap();
+        place.until_file(&place.file(&spec.id, "group")).await;
+        let runner = place.word(&spec.id, "pid", 0);
+        let killed = std::process::Command::new("kill").args(["-s", "KILL", &runner]).status();
+        assert!(killed.unwrap().success());
+        assert_eq!(place.observe(&spec.id).await.state, FarState::Waiting);
+        assert_eq!(place.far.start(&spec, None).await.unwrap(), Claim::Started);
+        std::fs::write(place.path("home/go"), "").unwrap();
+        assert_eq!(place.until_ended(&spec.id).await, FarState::Ended(0), "{}", place.said(&spec.id));
+        assert_eq!(std::fs::read_to_string(ran).unwrap(), "ran\n");
+    }
+}
+
 fn host() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_owned()
 }
