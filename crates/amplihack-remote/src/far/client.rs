@@ -162,20 +162,33 @@ impl Far {
         check_id(id)?;
         let here = std::fs::metadata(to).map_or(0, |found| found.len());
         let from = if here < collected.bytes { here } else { 0 };
+        if self.fetch_from(id, from, collected, to).await?
+            || (from > 0 && self.fetch_from(id, 0, collected, to).await?)
+        {
+            return Ok(());
+        }
+        // Nothing of it can be trusted.
+        let _ = std::fs::remove_file(to);
+        let context =
+            ErrorContext::new(format!("the results of {id} arrived with other bytes; collect them again"));
+        Err(self.placed(RemoteError::Transfer(context.with("reason", "digest"))))
+    }
+
+    /// Brings what was collected from an offset on; whether the file is what was collected then.
+    async fn fetch_from(
+        &self,
+        id: &str,
+        from: u64,
+        collected: &Collected,
+        to: &Path,
+    ) -> Result<bool, RemoteError> {
         let output = self.scratch()?;
         let done = self.run("fetch", &[id, &from.to_string()], None, Some(output.path())).await;
         // What came before a connection was cut is kept for the next try.
         let kept = self.append(output.as_file(), to, from);
         done?;
         kept?;
-        if digest_of(to).is_ok_and(|digest| digest == collected.sha256) {
-            return Ok(());
-        }
-        // Nothing of it can be trusted.
-        let _ = std::fs::remove_file(to);
-        let context =
-            ErrorContext::new(format!("the results of {id} arrived with other bytes; fetch them again"));
-        Err(self.placed(RemoteError::Transfer(context.with("reason", "digest"))))
+        Ok(digest_of(to).is_ok_and(|digest| digest == collected.sha256))
     }
 
     /// Removes a session that does not run, and all of it.
