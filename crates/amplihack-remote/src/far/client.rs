@@ -115,8 +115,9 @@ impl Far {
             check_id(id)?;
         }
         let mut file = self.scratch()?;
-        let lines: String = options.iter().map(|option| format!("{option}\n")).collect();
-        file.write_all(lines.as_bytes()).map_err(|error| self.local("the scheduler's options", &error))?;
+        for option in options {
+            writeln!(file, "{option}").map_err(|error| self.local("the scheduler's options", &error))?;
+        }
         let words: Vec<&str> = std::iter::once(name).chain(ids.iter().copied()).collect();
         let text = self.text("submit", &words, Some(file.path())).await?;
         let number = answer::only_line(&text).map_err(|what| self.strange(what))?;
@@ -174,20 +175,33 @@ impl Far {
         check_id(id)?;
         let here = std::fs::metadata(to).map_or(0, |found| found.len());
         let from = if here < collected.bytes { here } else { 0 };
+        if self.fetch_from(id, from, collected, to).await?
+            || (from > 0 && self.fetch_from(id, 0, collected, to).await?)
+        {
+            return Ok(());
+        }
+        // Nothing of it can be trusted.
+        let _ = std::fs::remove_file(to);
+        let context =
+            ErrorContext::new(format!("the results of {id} arrived with other bytes; collect them again"));
+        Err(self.placed(RemoteError::Transfer(context.with("reason", "digest"))))
+    }
+
+    /// Brings what was collected from an offset on; whether the file is what was collected then.
+    async fn fetch_from(
+        &self,
+        id: &str,
+        from: u64,
+        collected: &Collected,
+        to: &Path,
+    ) -> Result<bool, RemoteError> {
         let output = self.scratch()?;
         let done = self.run("fetch", &[id, &from.to_string()], None, Some(output.path())).await;
         // What came before a connection was cut is kept for the next try.
         let kept = self.append(output.as_file(), to, from);
         done?;
         kept?;
-        if digest_of(to).is_ok_and(|digest| digest == collected.sha256) {
-            return Ok(());
-        }
-        // Nothing of it can be trusted.
-        let _ = std::fs::remove_file(to);
-        let context =
-            ErrorContext::new(format!("the results of {id} arrived with other bytes; fetch them again"));
-        Err(self.placed(RemoteError::Transfer(context.with("reason", "digest"))))
+        Ok(digest_of(to).is_ok_and(|digest| digest == collected.sha256))
     }
 
     /// Removes a session that does not run, and all of it.
@@ -300,7 +314,7 @@ impl Far {
         }
         let lines = || answer.stderr.lines().map(str::trim).filter(|line| !line.is_empty());
         let own = lines().find_map(|line| line.strip_prefix("amplihack-runner: "));
-        let said = own.or_else(|| lines().last()).unwrap_or("it said nothing");
+        let said = own.or_else(|| lines().next_back()).unwrap_or("it said nothing");
         let context =
             ErrorContext::new(format!("{verb} on {}: {said}", self.machine)).with("status", answer.status);
         self.placed(match answer.status {
@@ -346,7 +360,7 @@ impl Far {
         let wrong = |error: std::io::Error| {
             self.placed(RemoteError::Transfer(format!("{} cannot be written: {error}", to.display()).into()))
         };
-        let mut head = [0; 64 << 10];
+        let mut head = vec![0; 64 << 10];
         answer.seek(SeekFrom::Start(0)).map_err(wrong)?;
         let read = answer.read(&mut head).map_err(wrong)?;
         let at = answer::body(head.get(..read).unwrap_or_default()).map_err(|what| self.strange(what))?;

@@ -36,7 +36,7 @@ fn is_private(place: &Path, user: u32) -> bool {
     // Somebody may have made it; what it is then is looked at.
     let _ = std::fs::DirBuilder::new().mode(0o700).create(place);
     std::fs::symlink_metadata(place)
-        .is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0)
+        .is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o777 == 0o700)
 }
 
 /// A socket's name for a machine: by all that makes the connection, so that two machines behind one address, or one address that
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(directory(&env(dir.path())), Some(dir.path().join("amplihack-ssh")));
         let long = dir.path().join("x".repeat(90));
         std::fs::create_dir(&long).unwrap();
-        assert!(directory(&env(&long)).unwrap().starts_with("/tmp/amplihack-ssh-"));
+        assert!(directory(&env(&long)).unwrap().to_string_lossy().starts_with("/tmp/amplihack-ssh-"));
         assert!(!long.join("amplihack-ssh").exists());
 
         let user = rustix::process::geteuid().as_raw();

@@ -13,8 +13,8 @@ use crate::error::{ErrorContext, RemoteError};
 use crate::runner::{CommandOutput, RemoteCommandRunner};
 
 /// How long a command may take, and one that moves files.
-const LIMIT: Duration = Duration::from_secs(120);
-const LONG_LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_mins(2);
+const LONG_LIMIT: Duration = Duration::from_mins(10);
 
 /// Runs commands on this machine, whatever machine is named.
 #[derive(Debug, Clone)]

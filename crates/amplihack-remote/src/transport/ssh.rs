@@ -18,8 +18,8 @@ use crate::runner::{CommandOutput, RemoteCommandRunner};
 /// The most commands at once on a machine: its server allows ten a connection, and others use it too.
 const IN_FLIGHT: usize = 8;
 /// How long a command may take, and one that moves files.
-const LIMIT: Duration = Duration::from_secs(120);
-const LONG_LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_mins(2);
+const LONG_LIMIT: Duration = Duration::from_mins(10);
 /// Pauses before a command is given again to a server that had no room.
 const PAUSES: [Duration; 4] =
     [Duration::from_millis(200), Duration::from_millis(600), Duration::from_secs(2), Duration::from_secs(4)];
@@ -107,6 +107,7 @@ impl SshRunner {
                 ("GlobalKnownHostsFile", "/dev/null".into()),
                 ("HostKeyAlias", name.to_owned()),
                 ("CheckHostIP", "no".into()),
+                ("HashKnownHosts", "no".into()),
                 ("StrictHostKeyChecking", "accept-new".into()),
             ]);
         }

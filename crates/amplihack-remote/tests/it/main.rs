@@ -1,6 +1,11 @@
 //! What the crate promises, from outside: files, processes, machines.
 
+mod collect;
+mod ends;
+mod scheduler;
 mod seed_api;
-mod seed_api;
+mod sessions;
+mod ssh;
 mod state;
 mod state_crowd;
+mod support;
