@@ -127,7 +127,7 @@ impl World {
             | Event::Fails { session }
             | Event::Kill { session, .. } => {
                 if let Some(id) = self.session(session) {
-                    self.to_session(&id, event);
+                    self.about_session(&id, &event);
                 }
             }
             Event::Made { machine }
@@ -136,44 +136,44 @@ impl World {
             | Event::Remove { machine, .. }
             | Event::Removed { machine, .. } => {
                 if let Some(name) = self.machine(machine) {
-                    self.to_machine(&name, event);
+                    self.about_machine(&name, &event);
                 }
             }
         }
     }
 
-    fn to_session(&mut self, id: &str, event: Event) {
+    fn about_session(&mut self, id: &str, event: &Event) {
         let (now, state) = (at(self.now), &mut self.state);
         match event {
-            Event::Advance { phase, .. } => drop(state.advance(id, phase)),
+            Event::Advance { phase, .. } => drop(state.advance(id, *phase)),
             // As callers do: what has no slot does not run.
             Event::Runs { .. } if state.sessions[id].phase != Some(Phase::Queued) => {
                 state.started(id, now).unwrap();
             }
-            Event::Ends { code, .. } => drop(state.ended(id, code, now, now).unwrap()),
+            Event::Ends { code, .. } => drop(state.ended(id, *code, now, now).unwrap()),
             Event::Fails { .. } => drop(state.failed(id, "x", now).unwrap()),
-            Event::Kill { confirmed, .. } => drop(state.killed(id, None, confirmed, now).unwrap()),
+            Event::Kill { confirmed, .. } => drop(state.killed(id, None, *confirmed, now).unwrap()),
             _ => {}
         }
     }
 
-    fn to_machine(&mut self, name: &str, event: Event) {
+    fn about_machine(&mut self, name: &str, event: &Event) {
         let (now, state) = (at(self.now), &mut self.state);
         let machine = &state.vm_pool[name];
         match event {
             Event::Made { .. } if machine.making.is_some() => {
-                state.made(name, Found::default(), now).unwrap()
+                state.made(name, Found::default(), now).unwrap();
             }
             Event::NotMade { .. } if machine.making.is_some() => drop(state.not_made(name, now).unwrap()),
-            Event::Admit { admission, .. } => state.set_admission(name, admission).unwrap(),
+            Event::Admit { admission, .. } => state.set_admission(name, *admission).unwrap(),
             Event::Remove { discard, client: pid, .. } => {
                 let used = !machine.active_sessions.is_empty() || !machine.made_by_us;
-                let began = state.begin_removal(name, discard, &client(pid), now);
+                let began = state.begin_removal(name, *discard, &client(*pid), now);
                 assert!(began.is_err() || !used);
             }
             Event::Removed { gone, .. } if machine.removing.is_some() => {
                 assert!(machine.active_sessions.is_empty(), "somebody got a slot on it");
-                if gone {
+                if *gone {
                     state.removed(name, now).unwrap();
                 } else {
                     state.not_removed(name);

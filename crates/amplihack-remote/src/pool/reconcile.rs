@@ -213,7 +213,7 @@ impl Step<'_> {
         let lost = record.condition == Some(Condition::Lost);
         match seen.observed.state {
             FarState::Running | FarState::Waiting if record.end_unconfirmed => {
-                self.act_on(id, Action::End)?
+                self.act_on(id, Action::End)?;
             }
             // What was on its way may still arrive.
             FarState::Absent if record.phase == Some(Phase::Sent) && record.end_unconfirmed => {

@@ -181,7 +181,7 @@ fn what_cannot_be_used_is_an_error_with_a_way_out_and_stays_as_it_is() {
         assert_eq!(mode(&path), 0o644, "{name}");
         assert!(matches!(read, RemoteError::Validation(_)), "{name}");
         let text = read.to_string().replace(&dir.path().display().to_string(), "DIR");
-        shown += &format!("{name}: {text}\n  {}\n", read.hint().unwrap());
+        shown.extend([name, ": ", &text, "\n  ", &read.hint().unwrap(), "\n"]);
     }
     insta::assert_snapshot!(shown);
 }
