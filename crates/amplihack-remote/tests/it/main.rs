@@ -1,0 +1,5 @@
+//! What the crate does, seen from outside.
+
+mod far;
+mod package;
+mod results;
