@@ -1,5 +1,7 @@
 //! Repositories to send, and the far side played by plain git and tar as `docs/remote/protocol.md` says.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! What is packaged, and what is refused.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -48,7 +50,7 @@ async fn nothing_ships_but_head_and_its_branch() {
     assert_eq!(std::fs::metadata(&bundle.path).unwrap().permissions().mode() & 0o777, 0o600);
     let words = ["bundle", "list-heads"].map(OsStr::new).into_iter();
     let heads = here.git_in(here.work(), words.chain([bundle.path.as_os_str()]));
-    assert_eq!(heads, format!("{base} refs/heads/main\n{base} HEAD"), "{heads}");
+    assert_eq!(heads, format!("{base} HEAD\n{base} refs/heads/main"));
     let far = here.arrive(&package, "one");
     for absent in [other, stash] {
         let mut command = here.sandbox.command("git");
@@ -297,7 +299,7 @@ async fn secrets_are_looked_for_in_all_that_is_sent() {
         assert!(!format!("{error:?}").contains(&token(kind)[..8]), "{text}");
     }
     for place in [
-        "src/old.rs:2 github-token ghp_…[40 bytes] ",
+        "src/old.rs:2 github-token ghp_… (40 bytes) ",
         ".env:1 ",
         ".claude/settings.json:1 ",
         "new.txt:3 ",
@@ -354,7 +356,7 @@ async fn a_repository_allows_its_secrets_only_if_it_is_trusted() {
 async fn twenty_secrets_are_named_and_the_rest_is_counted() {
     let here = Here::new();
     for number in 0..23 {
-        here.write(&format!("f{number:02}"), token('a'));
+        here.write(&format!("f{number:02}"), format!("{number} {}", token('a')));
     }
     here.commit("many");
     let error = refused(here.options(), "secrets").await;
@@ -429,8 +431,8 @@ async fn what_cannot_be_packaged_says_why() {
     refused(PackageOptions::new(&empty, env, kept), "no_commits").await;
     here.commit("two");
     let shallow = here.sandbox.root().join("shallow");
-    let from = format!("file://{}", here.work().display());
-    here.git_in(here.sandbox.root(), ["clone", "--quiet", "--depth=1", &from, shallow.to_str().unwrap()]);
+    let source = format!("file://{}", here.work().display());
+    here.git_in(here.sandbox.root(), ["clone", "--quiet", "--depth=1", &source, shallow.to_str().unwrap()]);
     refused(PackageOptions::new(&shallow, env, kept), "shallow").await;
     let missing = here.sandbox.root().join("missing");
     let error = Package::make(PackageOptions::new(&missing, env, kept)).await.unwrap_err();
@@ -450,10 +452,10 @@ async fn a_partial_clone_is_told_to_be_completed() {
     here.commit("two");
     here.git(["config", "uploadpack.allowFilter", "true"]);
     let partial = here.sandbox.root().join("partial");
-    let from = format!("file://{}", here.work().display());
+    let source = format!("file://{}", here.work().display());
     here.git_in(
         here.sandbox.root(),
-        ["clone", "--quiet", "--filter=blob:none", &from, partial.to_str().unwrap()],
+        ["clone", "--quiet", "--filter=blob:none", &source, partial.to_str().unwrap()],
     );
     // Its source is gone, as behind a network that is not there.
     here.git_in(&partial, ["remote", "set-url", "origin", "https://nowhere.invalid/x"]);
@@ -474,13 +476,13 @@ async fn bare_detached_linked_and_from_within() {
         PackageOptions { include_dirty: true, ..PackageOptions::new(&bare, here.sandbox.env(), &here.kept) };
     assert_eq!(Package::make(options).await.unwrap().base, base);
 
-    let linked = here.sandbox.root().join("linked");
+    let tree = here.sandbox.root().join("linked");
     here.git_in(
         here.work(),
-        ["worktree".as_ref(), "add".as_ref(), "--quiet".as_ref(), "--detach".as_ref(), linked.as_os_str()],
+        ["worktree".as_ref(), "add".as_ref(), "--quiet".as_ref(), "--detach".as_ref(), tree.as_os_str()],
     );
-    std::fs::write(linked.join("sub/new"), "n").unwrap();
-    let within = linked.join("sub/dir");
+    std::fs::write(tree.join("sub/new"), "n").unwrap();
+    let within = tree.join("sub/dir");
     let options = PackageOptions {
         include_dirty: true,
         ..PackageOptions::new(&within, here.sandbox.env(), &here.kept)

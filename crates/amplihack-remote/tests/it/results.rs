@@ -1,5 +1,7 @@
 //! What comes home, and that nothing else is changed by it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::path::Path;
 
 use amplihack_remote::RemoteError;
@@ -161,6 +163,7 @@ async fn evil_names_of_refs_do_no_harm() {
     let results = pair.bring(&bad, ONE, None).await.unwrap();
     assert_eq!(pair.here.state(), before);
     assert_eq!(results.summary.branches, ["$(touch${IFS}x)", "-d", "main"]);
+    assert_eq!(results.notes, ["3 branches have names that git does not take, and were left behind"]);
     assert_eq!(results.advice[0], format!("git merge 'remote-exec/{ONE}/$(touch${{IFS}}x)'"));
     let lines = pair.refs();
     assert!(
@@ -208,6 +211,16 @@ async fn what_a_repository_configures_is_not_started_by_a_pull() {
     pair.here.git(["config", &format!("url.ext::sh -c touch% {}.insteadOf", sprung.display()), "/"]);
     pair.here.git(["config", "protocol.ext.allow", "always"]);
     pair.bring(&bundle, TWO, None).await.unwrap_err();
+    pair.here.git(["config", "--remove-section", &format!("url.ext::sh -c touch% {}", sprung.display())]);
+    let other = Here::new();
+    other.commit("other");
+    pair.here.git([
+        "config",
+        &format!("url.{}/.git.insteadOf", other.work().display()),
+        &bundle.to_string_lossy(),
+    ]);
+    let error = pair.bring(&bundle, TWO, None).await.unwrap_err();
+    assert_eq!(error.fact("reason"), Some("mismatch"), "{error}");
     assert!(!sprung.exists());
     assert!(!pair.refs().contains(TWO));
 }
