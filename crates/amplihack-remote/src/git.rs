@@ -30,6 +30,9 @@ const KEPT: &[&str] = &[
     "GIT_DISCOVERY_ACROSS_FILESYSTEM",
 ];
 
+/// How one of the settings below looks in git's list.
+const OURS: &[u8] = b"command\0core.hookspath\n/dev/null\0";
+
 /// Settings that hold whatever the repository says.
 const SETTINGS: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
@@ -72,9 +75,12 @@ impl<'a> Git<'a> {
         }
         let settings = SETTINGS.iter().map(|&(name, value)| (name.into(), value.into())).collect();
         let mut git = Self { env, directory: directory.to_owned(), settings };
-        let programs = r"^(filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$";
-        // Code 1: there is none. Another code will be told by the next command.
+        let programs = r"^(core\.hookspath|filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$";
         let said = git.says(["config", "--show-scope", "--null", "--get-regexp", programs], &[]).await?;
+        // Our own setting comes back where git takes settings from the environment. Code 128: git will tell at the next command.
+        if said.code != 128 && !contains(&said.stdout, OURS) {
+            return Err(ErrorContext::new("git is too old: 2.31 or later is needed"));
+        }
         git.settings.extend(switched_off(&said.stdout));
         Ok(git)
     }
@@ -192,6 +198,10 @@ pub(crate) fn path_of(name: &[u8]) -> PathBuf {
     OsString::from_vec(name.strip_suffix(b"/").unwrap_or(name).to_vec()).into()
 }
 
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
 /// Words for a command's stdin, each on a line of its own.
 pub(crate) fn lines<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Vec<u8> {
     let mut lines = Vec::new();
@@ -216,6 +226,9 @@ fn switched_off(answer: &[u8]) -> Vec<(OsString, OsString)> {
             continue;
         }
         let name = setting.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        if name == b"core.hookspath" {
+            continue;
+        }
         // A merge driver cannot be empty; one that fails leaves a conflict. A filter that is empty is none.
         let value = if name.starts_with(b"merge.") || name.ends_with(b".required") { "false" } else { "" };
         off.push((OsString::from_vec(name.to_vec()), value.into()));

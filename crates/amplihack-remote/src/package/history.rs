@@ -39,8 +39,15 @@ pub(super) async fn objects(
     let what = "list what would be sent";
     let commits = git.feed(what, ["rev-list", "--stdin"], range.clone(), LIST).await;
     let commits = commits.map_err(incomplete)?;
-    let arguments = ["rev-list", "--objects", "--filter=object:type=blob", "--stdin"];
-    let blobs = git.feed(what, arguments, range, LIST).await.map_err(incomplete)?;
+    let filtered = ["rev-list", "--objects", "--filter=object:type=blob", "--stdin"];
+    let blobs = match git.feed(what, filtered, range.clone(), LIST).await {
+        // Before 2.32 git lists trees too, which are passed over below.
+        Err(error) if error.message.contains("filter") => {
+            git.feed(what, ["rev-list", "--objects", "--stdin"], range, LIST).await
+        }
+        answer => answer,
+    };
+    let blobs = blobs.map_err(incomplete)?;
 
     let mut paths: HashMap<&[u8], PathBuf> = HashMap::new();
     let mut order: Vec<&[u8]> = Vec::new();

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_policy::secrets;
+use amplihack_policy::secrets::{self, Rule};
 use sha2::{Digest, Sha256};
 
 use super::digest::hex;
@@ -112,27 +112,24 @@ fn find(path: &Path, bytes: &[u8], again: usize) -> Vec<Finding> {
             line += newlines(&bytes[from..found.span.start]);
             from = found.span.start;
             let value = &bytes[found.span.start..found.span.end];
+            let (masked, fingerprint) = describe(found.rule, value, path);
             let rule = found.rule.to_string();
-            let (masked, fingerprint) = describe(&rule, value, path);
             Finding { path: path.to_owned(), line, rule, masked, fingerprint, commit: None }
         })
         .collect()
 }
 
 /// How a secret is shown, and how it is named.
-fn describe(rule: &str, value: &[u8], path: &Path) -> (String, String) {
-    let shown: String = value
-        .iter()
-        .take((value.len() / 6).min(4))
-        .map(|&byte| if byte.is_ascii_graphic() { char::from(byte) } else { '?' })
-        .collect();
-    let masked = format!("{shown}…[{} bytes]", value.len());
+fn describe(rule: Rule, value: &[u8], path: &Path) -> (String, String) {
+    let known = if rule.is_provider() && value.len() >= 20 { &value[..4] } else { &[] };
+    let shown: String =
+        known.iter().filter(|byte| byte.is_ascii_graphic()).map(|&byte| char::from(byte)).collect();
     let mut hash = Sha256::new();
-    for part in [rule.as_bytes(), value, path.as_os_str().as_bytes()] {
+    for part in [value, rule.0.as_bytes(), path.as_os_str().as_bytes()] {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    (masked, hex(&hash.finalize()[..10]))
+    (format!("{shown}… ({} bytes)", value.len()), hex(&hash.finalize()[..8]))
 }
 
 fn newlines(bytes: &[u8]) -> usize {
@@ -159,7 +156,7 @@ mod tests {
         findings.look(Path::new("c"), format!("{}\n", token()).as_bytes(), None);
         let shown: Vec<String> = findings.refused.iter().map(|(finding, _)| finding.to_string()).collect();
         assert_eq!(shown.len(), 2, "a file's secret is told once: {shown:?}");
-        assert!(shown[0].starts_with("a/b:2 github-token ghp_…[40 bytes] "), "{shown:?}");
+        assert!(shown[0].starts_with("a/b:2 github-token ghp_… (40 bytes) "), "{shown:?}");
         assert!(shown.iter().all(|shown| !shown.contains("a8K")), "{shown:?}");
         assert_ne!(findings.refused[0].0.fingerprint, findings.refused[1].0.fingerprint);
 

@@ -83,17 +83,15 @@ async fn fetch_and_compare(options: ResultsOptions<'_>) -> Result<Results, Error
     }
     let offered = verified(&git, &bundle).await?;
     fetch(&git, &bundle, &place).await?;
-
     let branches = branches(&git, &place).await?;
-    for (name, id) in &offered {
-        if branches.get(name) != Some(id) {
-            // A setting of the repository can send git elsewhere.
-            let message = format!("the branch '{}' is not what the bundle holds", name.escape_debug());
-            let hint = "look for url.….insteadOf in the repository's configuration";
-            return Err(ErrorContext::new(message).with("reason", "mismatch").with("hint", hint));
-        }
+    let mut results = compare(&git, &options, &place, &branches).await?;
+    let refused = offered.iter().filter(|(name, _)| !branches.contains_key(*name)).count();
+    if refused > 0 {
+        results
+            .notes
+            .push(format!("{refused} branches have names that git does not take, and were left behind"));
     }
-    compare(&git, &options, &place, branches).await
+    Ok(results)
 }
 
 /// The prefix of a session's refs.
@@ -105,7 +103,7 @@ fn namespace(session_id: &str) -> Result<String, ErrorContext> {
     }
 }
 
-/// Branches that a bundle offers under names that can be fetched, with their commits.
+/// Branches that a bundle offers, with their commits, after a look at whether it can be fetched.
 async fn verified(git: &Git<'_>, bundle: &Path) -> Result<BTreeMap<String, String>, ErrorContext> {
     let arguments = |verb: &'static str| ["bundle".as_ref(), verb.as_ref(), bundle.as_os_str()];
     let damaged = |error: ErrorContext| {
@@ -113,15 +111,24 @@ async fn verified(git: &Git<'_>, bundle: &Path) -> Result<BTreeMap<String, Strin
     };
     git.run("verify the results", arguments("verify")).await.map_err(damaged)?;
     let heads = git.run("read the results", arguments("list-heads")).await.map_err(damaged)?;
-    let mut offered = BTreeMap::new();
-    for line in String::from_utf8_lossy(&heads).lines() {
-        let Some((id, name)) = line.split_once(' ') else { continue };
-        let Some(branch) = name.strip_prefix("refs/heads/") else { continue };
-        if git.says(["check-ref-format", name], &[]).await?.code == 0 {
-            offered.insert(branch.to_owned(), id.to_owned());
-        }
+    // A setting of the repository can send a fetch elsewhere.
+    let words = ["ls-remote".as_ref(), "--quiet".as_ref(), "--".as_ref(), bundle.as_os_str()];
+    let seen = git.run("look at the results", words).await.map_err(damaged)?;
+    let (heads, seen) = (String::from_utf8_lossy(&heads), String::from_utf8_lossy(&seen));
+    let pairs = |text: &str, sign: char| -> BTreeSet<(String, String)> {
+        text.lines()
+            .filter_map(|line| line.split_once(sign))
+            .map(|(id, name)| (id.into(), name.into()))
+            .collect()
+    };
+    let (heads, seen) = (pairs(&heads, ' '), pairs(&seen, '\t'));
+    if heads != seen {
+        let hint = "look for url.….insteadOf in the repository's configuration";
+        let message = "git reads something else than the bundle";
+        return Err(ErrorContext::new(message).with("reason", "mismatch").with("hint", hint));
     }
-    Ok(offered)
+    let branch = |(id, name): (String, String)| Some((name.strip_prefix("refs/heads/")?.to_owned(), id));
+    Ok(heads.into_iter().filter_map(branch).collect())
 }
 
 async fn fetch(git: &Git<'_>, bundle: &Path, place: &str) -> Result<(), ErrorContext> {
@@ -162,7 +169,7 @@ async fn compare(
     git: &Git<'_>,
     options: &ResultsOptions<'_>,
     place: &str,
-    branches: BTreeMap<String, String>,
+    branches: &BTreeMap<String, String>,
 ) -> Result<Results, ErrorContext> {
     let mut results = Results::default();
     if !branches.is_empty() {
@@ -193,7 +200,7 @@ async fn compare(
     let short = place.strip_prefix("refs/remotes/").unwrap_or(place);
     results.advice =
         branches.keys().map(|branch| format!("git merge {}", quoted(&format!("{short}{branch}")))).collect();
-    results.summary.branches = branches.into_keys().collect();
+    results.summary.branches = branches.keys().cloned().collect();
     Ok(results)
 }
 

@@ -2,6 +2,9 @@
 
 mod collect;
 mod ends;
+mod far;
+mod package;
+mod results;
 mod scheduler;
 mod seed_api;
 mod sessions;
