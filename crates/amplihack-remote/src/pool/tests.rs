@@ -26,6 +26,7 @@ pub(super) fn wants(backend: BackendKind) -> Wants {
         size: String::new(),
         region: String::new(),
         labels: BTreeSet::new(),
+        except: BTreeSet::new(),
         made_for: MadeFor::Pool,
         reuse: true,
         make: None,
