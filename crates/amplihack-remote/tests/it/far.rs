@@ -41,7 +41,7 @@ impl Here {
     ) -> String {
         let mut command = self.sandbox.command("git");
         command.args(args).current_dir(directory);
-        done(Run::new(command).output())
+        done(&Run::new(command).output())
     }
 
     #[track_caller]
@@ -90,7 +90,7 @@ impl Here {
                 tar -xzf "$1""#;
             let mut command = self.sandbox.command("sh");
             command.args(["-c", script, "sh"]).arg(&extra.path).current_dir(&far);
-            done(Run::new(command).output());
+            done(&Run::new(command).output());
         }
         far
     }
@@ -106,7 +106,7 @@ impl Here {
                 rm "$index""#;
             let mut command = self.sandbox.command("sh");
             command.args(["-c", script, "sh", wip]).current_dir(far);
-            done(Run::new(command).output());
+            done(&Run::new(command).output());
         }
         let bundle = far.join(".git/results.bundle");
         let words = ["bundle", "create", "--quiet"].map(OsStr::new).into_iter();
@@ -118,20 +118,16 @@ impl Here {
     /// Everything that git says of the repository besides refs of results: no pull may change it.
     pub(crate) fn state(&self) -> String {
         let refs = self.git(["for-each-ref", "--format=%(refname) %(objectname)"]);
-        let refs: String = refs
-            .lines()
-            .filter(|line| !line.contains("remote-exec"))
-            .map(|line| format!("{line}\n"))
-            .collect();
+        let refs: Vec<&str> = refs.lines().filter(|line| !line.contains("remote-exec")).collect();
         let status = self.git(["status", "--porcelain=v2", "--branch"]);
         let written = self.work().join(".git/FETCH_HEAD").exists();
-        format!("{refs}{status}{written}")
+        format!("{refs:?}{status}{written}")
     }
 }
 
 /// The output of a command that must have succeeded.
 #[track_caller]
-fn done(output: Output) -> String {
+fn done(output: &Output) -> String {
     output.assert_code(0);
     output.stdout_text().trim_end_matches('\n').to_owned()
 }

@@ -466,7 +466,7 @@ async fn a_partial_clone_is_told_to_be_completed() {
 async fn bare_detached_linked_and_from_within() {
     let here = Here::new();
     here.write("sub/dir/f", "x\n");
-    let base = here.commit("one");
+    let commit = here.commit("one");
     let bare = here.sandbox.root().join("bare.git");
     here.git_in(
         here.sandbox.root(),
@@ -474,7 +474,7 @@ async fn bare_detached_linked_and_from_within() {
     );
     let options =
         PackageOptions { include_dirty: true, ..PackageOptions::new(&bare, here.sandbox.env(), &here.kept) };
-    assert_eq!(Package::make(options).await.unwrap().base, base);
+    assert_eq!(Package::make(options).await.unwrap().base, commit);
 
     let tree = here.sandbox.root().join("linked");
     here.git_in(
