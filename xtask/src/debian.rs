@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 use crate::{shell, ui};
 
@@ -57,7 +58,7 @@ pub(crate) fn install(packages: &[&str]) -> bool {
     let mut install = shell::program("apt-get");
     install.args(["install", "--quiet=2", "--yes", "--no-install-recommends", PATIENT]).args(packages);
     install.env("DEBIAN_FRONTEND", "noninteractive");
-    let policy = Policy::of_no_starts();
+    let policy = Policy::of_no_starts(Path::new(POLICY));
     // The tests' own output starts on stdout; what apt says goes to stderr with the other chores' words.
     let done = shell::run(update.stdout(std::io::stderr()))
         .and_then(|()| shell::run(install.stdout(std::io::stderr())));
@@ -69,30 +70,46 @@ pub(crate) fn install(packages: &[&str]) -> bool {
 }
 
 /// While it lives no package that is installed starts a service: tests start what they need, each its own.
-///
-/// A policy that the machine has stays as it is.
 struct Policy {
-    ours: bool,
+    /// The file, unless the machine had one, which stays as it is.
+    ours: Option<PathBuf>,
 }
 
 impl Policy {
-    fn of_no_starts() -> Self {
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o755).open(POLICY);
+    fn of_no_starts(path: &Path) -> Self {
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o755).open(path);
         let ours = made.and_then(|mut file| file.write_all(b"#!/bin/sh\nexit 101\n")).is_ok();
-        Self { ours }
+        Self { ours: ours.then(|| path.to_path_buf()) }
     }
 }
 
 impl Drop for Policy {
     fn drop(&mut self) {
-        if self.ours
-            && let Err(error) = std::fs::remove_file(POLICY)
+        if let Some(path) = &self.ours
+            && let Err(error) = std::fs::remove_file(path)
         {
-            ui::warn(&format!("{POLICY} is left and keeps services from starting ({error}). Remove it."));
+            ui::warn(&format!("{} keeps services from starting ({error}). Remove it.", path.display()));
         }
     }
 }
 
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_of_ours_goes_away_and_one_of_the_machine_stays() {
+        let path = std::env::temp_dir().join(format!("policy-{}", std::process::id()));
+        let first = Policy::of_no_starts(&path);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "#!/bin/sh\nexit 101\n");
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o755);
+        drop(Policy::of_no_starts(&path));
+        assert!(path.exists());
+        drop(first);
+        assert!(!path.exists());
+    }
 }

@@ -28,6 +28,16 @@ wait "$pool" || :
 
 # What clients left in this network, such as connections that stay for the next command.
 net=$(readlink /proc/self/ns/net | tr -dc 0-9)
-find /proc/[0-9]*/ns/net -lname "net:?$net?" 2>/dev/null | while IFS=/ read -r _ _ pid _; do
-    [ "$pid" = "$$" ] || [ "$pid" = "$(sh -c 'echo $PPID')" ] || kill -KILL "$pid" 2>/dev/null || :
+for link in $(find /proc/[0-9]*/ns/net -lname "net:?$net?" 2>/dev/null); do
+    pid=${link#/proc/}
+    pid=${pid%%/*}
+    [ "$pid" = "$$" ] || kill -KILL "$pid" 2>/dev/null || :
 done
+
+# A test that was killed does not clean up.
+case $DIRECTORY in
+*/kit-net-*)
+    umount -l "$DIRECTORY"/disks/* 2>/dev/null || :
+    rm -rf "$DIRECTORY"
+    ;;
+esac

@@ -2,7 +2,7 @@
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use amplihack_testkit::hosts::{Limits, Spec};
 use amplihack_testkit::{Network, Run, Sandbox, procs, programs};
@@ -183,7 +183,12 @@ fn nothing_is_left_of_a_network_whose_test_was_killed() {
     test.kill().unwrap();
     test.wait().unwrap();
     procs::assert_none_soon(&marker, Duration::from_secs(10));
-    let _ = std::fs::remove_dir_all(std::env::temp_dir().join(marker));
+    let directory = std::env::temp_dir().join(marker);
+    let end = Instant::now() + Duration::from_secs(10);
+    while directory.exists() {
+        assert!(Instant::now() < end, "{} is left", directory.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Not a test: what the one above kills.
