@@ -84,7 +84,9 @@ fn is_name(byte: u8) -> bool {
 /// The name that ends at `end`.
 pub(super) fn name_at(text: &[u8], end: usize) -> Option<Span> {
     let length = text[..end].iter().rev().take(64).take_while(|&&byte| is_name(byte)).count();
-    (length > 0).then(|| Span { start: end - length, end })
+    let start = end - length;
+    // The end of a path in code, `Key::Token`, is the name of a type.
+    (length > 0 && !text[..start].ends_with(b"::")).then_some(Span { start, end })
 }
 
 /// The name that ends before `at`; a quote may close it, blanks and a second sign of the operator may follow it.

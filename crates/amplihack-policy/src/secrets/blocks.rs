@@ -22,12 +22,13 @@ pub(super) fn private_key(text: &[u8], at: usize) -> Option<Found> {
         return None;
     }
     let body = at + 11 + label + rest[label..].iter().take(5).take_while(|&&byte| byte == b'-').count();
+    let window = &text[body..text.len().min(body + MOST)];
+    let marked = window.windows(4).position(|four| four == b"----");
     // The marks alone, in documentation or code, are none.
-    if !holds_key(&text[body..]) {
+    if !holds_key(&window[..marked.unwrap_or(window.len())]) {
         return None;
     }
-    let window = &text[body..text.len().min(body + MOST)];
-    let marked = window.windows(4).position(|four| four == b"----").map(|mark| body + mark);
+    let marked = marked.map(|mark| body + mark);
     let end = match marked {
         Some(mark) if text[mark..].trim_ascii_start().starts_with(b"-----END ") => {
             let tail = mark + 9;

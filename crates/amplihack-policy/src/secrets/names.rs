@@ -72,8 +72,26 @@ const TAILS: &[&str] = &[
     "value",
 ];
 
-/// Words in names of values that everybody may read.
-const PUBLIC: &[&str] = &["public", "nextpage", "pagetoken", "continuation", "csrf", "xsrf", "cancel"];
+/// Words in names of values that everybody may read, or that open nothing.
+const PUBLIC: &[&str] = &[
+    "public",
+    "nextpage",
+    "pagetoken",
+    "continuation",
+    "csrf",
+    "xsrf",
+    "cancel",
+    "actiontoken",
+    "changetoken",
+    "idempotency",
+    "locktoken",
+    "nexttoken",
+    "purchasetoken",
+    "sequencetoken",
+    "startingtoken",
+    "synctoken",
+    "updatetoken",
+];
 
 /// The last two letters of all these words, as a set that says yes too often and never no too often.
 static ENDS: [u64; 16] = {
@@ -117,7 +135,10 @@ pub(super) fn kind(name: &[u8]) -> Option<Kind> {
     }
     let mut buffer = [0; MOST];
     let plain = without_tail(plain(name, &mut buffer));
-    let ends = |words: &[&str]| words.iter().any(|word| plain.ends_with(word.as_bytes()));
+    let last = plain.last();
+    let ends = |words: &[&str]| {
+        words.iter().any(|word| word.as_bytes().last() == last && plain.ends_with(word.as_bytes()))
+    };
     let found = if ends(PASSWORDS) || short_password(name) {
         Kind::Password
     } else if ends(KEYS) {

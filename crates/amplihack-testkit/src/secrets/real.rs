@@ -452,7 +452,11 @@ fn keys(draw: &mut Draw) -> Vec<Case> {
             "age key",
             "keys.txt",
             "# created: 2026-01-01T00:00:00Z\n# public key: age1abc\n§\n",
-            format!("{}{}", "AGE-SECRET-KEY-1", draw.of("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58)),
+            format!(
+                "{}{}",
+                "AGE-SECRET-KEY-1",
+                draw.of(&["QPZRY9X8GF2TVDW0", "S3JN54KHCE6MUA7L"].concat(), 58)
+            ),
         ),
         case(
             "kubeconfig key",
