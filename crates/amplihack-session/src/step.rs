@@ -216,6 +216,8 @@ impl StepRun {
                     told.map_err(RunError::watch(&self.program, "hear of its end"))?;
                     match self.done.try_read_buf(&mut self.said) {
                         Ok(0) => return self.started(),
+                        // The keeper ends with it, or stays with what is in the background.
+                        Ok(_) if self.said.ends_with(b"\n") => return self.started(),
                         Ok(_) => {}
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                         Err(error) => return Err(RunError::watch(&self.program, "hear of its end")(error)),

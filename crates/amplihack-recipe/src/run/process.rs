@@ -1,12 +1,13 @@
 //! A step's program, from its script to what it said.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
 use amplihack_session::step::{Background, Spooled, StepProgram, StepRun, StepSpec};
 use amplihack_session::{Deadline, Why};
-use amplihack_utils::fs::{Durability, write_atomic};
+use amplihack_utils::fs::{Durability, write_atomic_with};
 use amplihack_utils::sys::{Signal, StepRecord};
 use tokio::sync::watch;
 
@@ -47,8 +48,8 @@ pub(super) fn script(
     for (name, value) in &prepared.env {
         environment.set(name, value);
     }
-    if let Some(values) = &prepared.sourced {
-        let path = files.write(world, &format!("{name}.values"), values)?;
+    if !prepared.large.is_empty() {
+        let path = files.write_with(world, &format!("{name}.values"), |file| prepared.write_large(file))?;
         environment.set(VALUES, path);
     }
     let arguments = if prepared.text.len() > SCRIPT {
@@ -66,8 +67,17 @@ pub(super) struct Files(Vec<std::path::PathBuf>);
 
 impl Files {
     pub(super) fn write(&mut self, world: &World, name: &str, contents: &[u8]) -> io::Result<&Path> {
+        self.write_with(world, name, |file| file.write_all(contents))
+    }
+
+    fn write_with(
+        &mut self,
+        world: &World,
+        name: &str,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<&Path> {
         let path = world.directory.join("steps").join(name);
-        write_atomic(&path, contents, 0o600, Durability::Process)?;
+        write_atomic_with(&path, 0o600, Durability::Process, write)?;
         self.0.push(path);
         self.0.last().map(std::path::PathBuf::as_path).ok_or_else(|| io::ErrorKind::Other.into())
     }
