@@ -1,14 +1,25 @@
 //! The Debian packages that the tests need, installed when they are missing and this is root.
 
-use std::os::unix::fs::MetadataExt;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 
 use crate::{shell, ui};
+
+/// Another installation may be under way.
+const PATIENT: &str = "-oDPkg::Lock::Timeout=400";
+/// What Debian asks before a package starts its service.
+const POLICY: &str = "/usr/sbin/policy-rc.d";
 
 /// A program and the package that brings it.
 const NEEDED: &[(&str, &str)] = &[
     ("git", "git"),
     ("ip", "iproute2"),
+    ("munged", "munge"),
     ("nsenter", "util-linux"),
+    ("sbatch", "slurm-client"),
+    ("slurmctld", "slurmctld"),
+    ("slurmd", "slurmd"),
     ("ssh", "openssh-client"),
     ("sshd", "openssh-server"),
     ("strace", "strace"),
@@ -42,17 +53,44 @@ pub(crate) fn install(packages: &[&str]) -> bool {
     }
     ui::say(&format!("installing {list}"));
     let mut update = shell::program("apt-get");
-    update.args(["update", "--quiet=2"]);
+    update.args(["update", "--quiet=2", PATIENT]);
     let mut install = shell::program("apt-get");
-    install.args(["install", "--quiet=2", "--yes", "--no-install-recommends"]).args(packages);
+    install.args(["install", "--quiet=2", "--yes", "--no-install-recommends", PATIENT]).args(packages);
     install.env("DEBIAN_FRONTEND", "noninteractive");
+    let policy = Policy::of_no_starts();
     // The tests' own output starts on stdout; what apt says goes to stderr with the other chores' words.
     let done = shell::run(update.stdout(std::io::stderr()))
         .and_then(|()| shell::run(install.stdout(std::io::stderr())));
+    drop(policy);
     if let Err(error) = &done {
         ui::warn(&format!("MISSING: {list} ({error}). Tests that need it are skipped, loudly."));
     }
     done.is_ok()
+}
+
+/// While it lives no package that is installed starts a service: tests start what they need, each its own.
+///
+/// A policy that the machine has stays as it is.
+struct Policy {
+    ours: bool,
+}
+
+impl Policy {
+    fn of_no_starts() -> Self {
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o755).open(POLICY);
+        let ours = made.and_then(|mut file| file.write_all(b"#!/bin/sh\nexit 101\n")).is_ok();
+        Self { ours }
+    }
+}
+
+impl Drop for Policy {
+    fn drop(&mut self) {
+        if self.ours
+            && let Err(error) = std::fs::remove_file(POLICY)
+        {
+            ui::warn(&format!("{POLICY} is left and keeps services from starting ({error}). Remove it."));
+        }
+    }
 }
 
 fn is_root() -> bool {

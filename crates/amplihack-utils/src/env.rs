@@ -271,6 +271,36 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "With the value 1 no lock makes an agent go on.",
     },
     Variable {
+        name: "AMPLIHACK_REMOTE_BACKEND",
+        role: Role::Read,
+        default: "unset",
+        meaning: "Where remote sessions run: local, ssh, azlin or slurm.",
+    },
+    Variable {
+        name: "AMPLIHACK_REMOTE_STATE",
+        role: Role::Read,
+        default: "~/.amplihack/remote-state.json",
+        meaning: "The file in which remote sessions and machines are kept.",
+    },
+    Variable {
+        name: "AMPLIHACK_REMOTE_ROOT",
+        role: Role::Read,
+        default: "~/.amplihack/remote",
+        meaning: "On the far side: the directory of its sessions. Here: where sessions of the backend local are.",
+    },
+    Variable {
+        name: "AMPLIHACK_REMOTE_RETRY_BUDGET_SECS",
+        role: Role::Read,
+        default: "120 for a machine, 60 for a transfer",
+        meaning: "How long what may pass is tried again, in seconds.",
+    },
+    Variable {
+        name: "AZURE_REGION",
+        role: Role::Read,
+        default: "eastus",
+        meaning: "Where azlin rents machines without --region.",
+    },
+    Variable {
         name: "RECIPE_RUNNER_RS_PATH",
         role: Role::Read,
         default: "PATH, ~/.cargo/bin, ~/.local/bin",

@@ -138,5 +138,6 @@ pub(crate) static PROFILE: Profile = Profile {
     },
     scrub: &[],
     withheld: &[],
+    keys: &["AMP_API_KEY"],
     refuses_requests: None,
 };

@@ -85,6 +85,7 @@ pub(crate) static PROFILE: Profile = Profile {
     },
     scrub: &[],
     withheld: &[],
+    keys: &["ANTHROPIC_API_KEY"],
     refuses_requests: Some(
         "upstream documents only `amplifier run [OPTIONS] [PROMPT]`; no stable prompt-file or stdin contract is available",
     ),

@@ -227,5 +227,6 @@ pub(crate) static PROFILE: Profile = Profile {
         "CLAUDE_PROJECT_DIR",
     ],
     withheld: &[],
+    keys: &["ANTHROPIC_API_KEY"],
     refuses_requests: None,
 };

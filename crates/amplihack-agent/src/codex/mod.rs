@@ -185,5 +185,6 @@ pub(crate) static PROFILE: Profile = Profile {
     },
     scrub: &["CODEX_MANAGED_*"],
     withheld: &[],
+    keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     refuses_requests: None,
 };

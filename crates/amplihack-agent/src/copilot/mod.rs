@@ -208,5 +208,6 @@ pub(crate) static PROFILE: Profile = Profile {
         &["COPILOT_OFFLINE"],
         &["COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_TYPE"],
     ],
+    keys: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
     refuses_requests: None,
 };

@@ -14,7 +14,7 @@ use crate::error::{ErrorContext, RemoteError};
 use crate::protocol::{Chunk, Claim, Collected, Observed, Probe, SessionSpec};
 use crate::runner::{CommandOutput, RemoteCommandRunner};
 use crate::session::is_session_id;
-use crate::transport::fault;
+use crate::transport::{fault, quoted};
 
 use super::{answer, encode, install};
 
@@ -29,12 +29,25 @@ const CHUNK: u64 = 4 << 20;
 pub struct Far {
     runner: Arc<dyn RemoteCommandRunner>,
     machine: String,
+    root: Option<String>,
 }
 
 impl Far {
     /// The far side of `machine`, reached by `runner`.
     pub fn new(runner: Arc<dyn RemoteCommandRunner>, machine: impl Into<String>) -> Self {
-        Self { runner, machine: machine.into() }
+        Self { runner, machine: machine.into(), root: None }
+    }
+
+    /// The same, with its sessions below `root` there, an absolute path, instead of the usual place.
+    #[must_use]
+    pub fn at(self, root: Option<String>) -> Self {
+        Self { root, ..self }
+    }
+
+    /// Puts `program` there as `~/.local/bin/NAME`, whole or not at all.
+    pub async fn install(&self, program: &Path, name: &str) -> Result<(), RemoteError> {
+        let answer = self.give(&install::program(name), Some(program), None).await?;
+        if answer.status == 0 { Ok(()) } else { Err(self.failed("install", None, &answer)) }
     }
 
     /// The machine's name.
@@ -279,6 +292,9 @@ impl Far {
         input: Option<&Path>,
         output: Option<&Path>,
     ) -> Result<CommandOutput, RemoteError> {
+        let placed =
+            self.root.as_ref().map(|root| format!("env AMPLIHACK_REMOTE_ROOT={} {line}", quoted(root)));
+        let line = placed.as_deref().unwrap_or(line);
         let answer = match (input, output) {
             (None, None) => self.runner.connect(&self.machine, line).await,
             _ => self.runner.pipe(&self.machine, line, input, output).await,

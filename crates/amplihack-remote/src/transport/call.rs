@@ -32,7 +32,7 @@ pub(super) fn harmless(env: &Env) -> Env {
 }
 
 /// Runs `command` to its end.
-pub(super) async fn call(
+pub(crate) async fn call(
     mut command: Command,
     env: &Env,
     input: Option<&Path>,

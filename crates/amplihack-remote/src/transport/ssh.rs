@@ -142,6 +142,18 @@ impl SshRunner {
         command
     }
 
+    /// A command that runs `line` on a machine in this terminal.
+    pub(crate) fn terminal(&self, name: &str, machine: &Destination, line: &str) -> Command {
+        let mut command = self.ssh(name, machine, true);
+        let args: Vec<std::ffi::OsString> = command.get_args().map(ToOwned::to_owned).collect();
+        let mut asked = Command::new(command.get_program());
+        // The first of several values of an option is the one that counts.
+        asked.arg("-tt").args(["-o", "RequestTTY=force"]).args(args).arg(line);
+        asked.env_clear().envs(self.env.iter());
+        command = asked;
+        command
+    }
+
     async fn run(
         &self,
         name: &str,

@@ -1,8 +1,14 @@
-//! Sessions on machines that are real: shells, processes, disks and ssh servers of this one.
+//! What the crate promises, from outside: files, processes, machines.
 
 mod collect;
 mod ends;
+mod far;
+mod package;
+mod results;
 mod scheduler;
+mod seed_api;
 mod sessions;
 mod ssh;
+mod state;
+mod state_crowd;
 mod support;

@@ -141,6 +141,15 @@ pub const KEYS: &[Key] = &[
         meaning: "The shell command by which `amplihack auto` checks work in this repository, besides those of --verify.",
     },
     Key {
+        name: "remote.backend",
+        kind: Kind::Word(&["local", "ssh", "azlin", "slurm"]),
+        default: None,
+        variable: Some("AMPLIHACK_REMOTE_BACKEND"),
+        // Where work and keys are sent is nobody's to say but the user's.
+        reach: Reach::Trusted,
+        meaning: "Where `amplihack remote` runs sessions: here, on hosts of hosts.toml, on machines that azlin rents, or by Slurm.",
+    },
+    Key {
         name: "trusted_repositories",
         kind: Kind::Directories,
         default: None,

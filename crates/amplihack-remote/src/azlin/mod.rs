@@ -1,0 +1,181 @@
+//! Machines that azlin rents: made, looked up, and given back. Commands and copies do not go through here.
+
+mod failure;
+mod list;
+mod retry;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::error::{ErrorContext, RemoteError};
+use crate::hosts::is_host_name;
+use crate::runner::{CommandOutput, RemoteCommandRunner};
+
+pub use failure::Failure;
+pub use list::{Vm, parse};
+pub use retry::Retry;
+
+/// What names of our machines begin with.
+pub const PREFIX: &str = "amplihack-";
+/// Region if nothing says another.
+pub const REGION: &str = "eastus";
+
+/// azlin, as a program that is asked.
+pub struct Azlin<'a> {
+    runner: &'a dyn RemoteCommandRunner,
+    retry: Retry,
+}
+
+/// A machine to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted<'a> {
+    /// Its name, chosen before it is asked for.
+    pub name: &'a str,
+    /// The Azure machine.
+    pub size: &'a str,
+    /// Where.
+    pub region: &'a str,
+    /// More words of the user's for `azlin new`.
+    pub extra: &'a [String],
+}
+
+impl<'a> Azlin<'a> {
+    /// azlin by `runner`; what may pass is tried again for `budget`.
+    pub fn new(runner: &'a dyn RemoteCommandRunner, budget: Duration) -> Self {
+        Self { runner, retry: Retry::new(Duration::from_secs(5), budget) }
+    }
+
+    /// The machines, also those that do not run.
+    pub async fn list(&self) -> Result<Vec<Vm>, RemoteError> {
+        let args = words(["-o", "json", "list", "--no-tmux", "--all"], &[]);
+        let mut retry = self.retry.begin();
+        loop {
+            let answer = self.runner.azlin(&args).await?;
+            if answer.status == 0 {
+                return parse(&answer.stdout).map_err(|why| {
+                    RemoteError::Provisioning(
+                        ErrorContext::new(why)
+                            .with("hint", "azlin 2.7 or later is needed: see 'azlin --version'"),
+                    )
+                });
+            }
+            let failure = Failure::of(&answer);
+            if !(failure.passes() && retry.pause().await) {
+                return Err(RemoteError::Provisioning(failure.context("azlin list", &answer)));
+            }
+        }
+    }
+
+    /// A machine by its whole name, if there is one.
+    pub async fn find(&self, name: &str) -> Result<Option<Vm>, RemoteError> {
+        Ok(self.list().await?.into_iter().find(|vm| vm.name == name))
+    }
+
+    /// Makes a machine. After a failure it is looked up by its name before anything else is done: azlin may fail while Azure goes on.
+    pub async fn make(&self, wanted: &Wanted<'_>) -> Result<Vm, RemoteError> {
+        let options = [
+            "new",
+            "--name",
+            wanted.name,
+            "--vm-size",
+            wanted.size,
+            "--region",
+            wanted.region,
+            "--yes",
+            "--no-auto-connect",
+        ];
+        let args = words(options, wanted.extra);
+        let mut retry = self.retry.begin();
+        loop {
+            let answer = self.runner.azlin(&args).await?;
+            let found = self.find(wanted.name).await;
+            match (answer.status, found) {
+                (_, Ok(Some(vm))) if vm.runs() => return Ok(vm),
+                (0, Ok(_)) => {
+                    let said = format!("azlin made '{}', and does not list it as running", wanted.name);
+                    let context = ErrorContext::new(said).with("vm", wanted.name).with("maybe_made", true);
+                    return Err(RemoteError::Provisioning(context.with("price", price_text(wanted.size))));
+                }
+                // It may be there and cost money: its name must be told.
+                (0, Err(error)) => return Err(error.with("vm", wanted.name)),
+                (_, found) => {
+                    let failure = Failure::of(&answer);
+                    if failure.passes() && retry.pause().await {
+                        continue;
+                    }
+                    let mut context = failure.context("azlin new", &answer).with("vm", wanted.name);
+                    // Being made still, stopped, or nobody knows.
+                    if !matches!(found, Ok(None)) {
+                        context = context.with("maybe_made", true).with("price", price_text(wanted.size));
+                    }
+                    return Err(RemoteError::Provisioning(context));
+                }
+            }
+        }
+    }
+
+    /// Deletes a machine and everything that belongs to it. One that is gone already is fine.
+    pub async fn delete(&self, name: &str) -> Result<(), RemoteError> {
+        let args = words(["kill", name, "--force"], &[]);
+        let mut retry = self.retry.begin();
+        loop {
+            let answer = self.runner.azlin(&args).await?;
+            if answer.status == 0 {
+                return Ok(());
+            }
+            let failure = Failure::of(&answer);
+            if !(failure.passes() && retry.pause().await) {
+                let hint = format!("it may still cost money; delete it: azlin kill {name} --force");
+                return Err(RemoteError::Cleanup(
+                    failure.context("azlin kill", &answer).with("vm", name).with("hint", hint),
+                ));
+            }
+        }
+    }
+}
+
+fn words<const N: usize>(fixed: [&str; N], extra: &[String]) -> Vec<String> {
+    fixed.iter().map(|word| (*word).to_owned()).chain(extra.iter().cloned()).collect()
+}
+
+/// A name for a new machine of `user`: ours by its beginning, and allowed by Azure, whatever the user is called.
+pub fn machine_name(user: &str, now: Timestamp, taken: impl Fn(&str) -> bool) -> String {
+    let clean: String =
+        user.chars().filter(char::is_ascii_alphanumeric).take(20).collect::<String>().to_ascii_lowercase();
+    let user = if clean.is_empty() { "user" } else { &clean };
+    let second = now.strftime("%Y%m%d-%H%M%S");
+    let first = format!("{PREFIX}{user}-{second}");
+    debug_assert!(is_host_name(&first));
+    let more = (2..).map(|number: u32| format!("{first}-{number}"));
+    std::iter::once(first.clone()).chain(more).find(|name| !taken(name)).unwrap_or(first)
+}
+
+/// What a machine costs an hour in dollars: Azure's list prices in eastus for Linux, without disks and network.
+pub fn price(size: &str) -> Option<f64> {
+    Some(match size {
+        "Standard_D2s_v3" => 0.096,
+        "Standard_D8s_v3" => 0.384,
+        "Standard_E8s_v5" => 0.504,
+        "Standard_E16s_v5" => 1.008,
+        "Standard_E32s_v5" => 2.016,
+        _ => return None,
+    })
+}
+
+/// The price for people.
+pub fn price_text(size: &str) -> String {
+    price(size).map_or_else(|| "unknown".to_owned(), |dollars| format!("about ${dollars:.2} an hour"))
+}
+
+/// The end of what a program complained, in one line, for a message.
+fn complaint(answer: &CommandOutput) -> String {
+    let said = if answer.stderr.trim().is_empty() { &answer.stdout } else { &answer.stderr };
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let text = lines[lines.len().saturating_sub(3)..].join("; ");
+    let text = amplihack_policy::secrets::redact(&text).into_owned();
+    if text.is_empty() { format!("exit code {}", answer.status) } else { text }
+}
+
+#[cfg(test)]
+mod tests;

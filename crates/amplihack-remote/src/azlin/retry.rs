@@ -1,0 +1,52 @@
+//! Pauses between tries: each twice as long, half of it at random, until a budget is used up.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How tries are repeated.
+#[derive(Debug, Clone, Copy)]
+pub struct Retry {
+    first: Duration,
+    budget: Duration,
+}
+
+/// A series of tries.
+#[derive(Debug)]
+pub struct Tries {
+    next: Duration,
+    until: Instant,
+}
+
+impl Retry {
+    /// The first pause is about `first` long; all tries together take at most `budget`.
+    pub const fn new(first: Duration, budget: Duration) -> Self {
+        Self { first, budget }
+    }
+
+    /// Begins a series.
+    pub fn begin(self) -> Tries {
+        Tries { next: self.first, until: Instant::now() + self.budget }
+    }
+}
+
+impl Tries {
+    /// Waits before the next try; `false` if there is no time for one.
+    pub async fn pause(&mut self) -> bool {
+        let pause = jittered(self.next);
+        if Instant::now() + pause > self.until {
+            return false;
+        }
+        tokio::time::sleep(pause).await;
+        self.next *= 2;
+        true
+    }
+}
+
+/// Between a half of `time` and all of it, so that many clients do not come back together.
+fn jittered(time: Duration) -> Duration {
+    let mut random = [0; 2];
+    // Without random bytes everybody waits half the time, which is no harm.
+    let _ = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());
+    time / 2 + time.mul_f64(f64::from(u16::from_ne_bytes(random)) / f64::from(u16::MAX) / 2.0)
+}

@@ -1,0 +1,82 @@
+//! What is looked at before anything is done.
+
+use crate::client::{Client, invalid};
+use crate::error::{ErrorContext, RemoteError};
+use crate::options::{ExecOptions, StartOptions};
+
+/// The most turns.
+const TURNS: std::ops::RangeInclusive<u32> = 1..=50;
+/// The longest `exec`, in minutes.
+const MINUTES: std::ops::RangeInclusive<u64> = 5..=480;
+
+impl Client {
+    pub(crate) fn validate_exec(&self, options: &ExecOptions) -> Result<(), RemoteError> {
+        prompt(&options.prompt)?;
+        turns(options.max_turns)?;
+        if !MINUTES.contains(&options.timeout_minutes) {
+            return Err(invalid(format!(
+                "a timeout of {} minutes is not between 5 and 480",
+                options.timeout_minutes
+            )));
+        }
+        self.validate_key(&options.api_key)
+    }
+
+    pub(crate) fn validate_start(&self, options: &StartOptions) -> Result<(), RemoteError> {
+        if options.prompts.is_empty() {
+            return Err(invalid("there is no prompt"));
+        }
+        for text in &options.prompts {
+            prompt(text)?;
+        }
+        turns(options.max_turns)?;
+        self.validate_key(&options.api_key)
+    }
+
+    fn validate_key(&self, key: &str) -> Result<(), RemoteError> {
+        let names = amplihack_agent::profile(self.agent).keys;
+        if key.trim().is_empty() {
+            let names = names.join(" or ");
+            return Err(RemoteError::Validation(
+                ErrorContext::new(format!("there is no key for {}", self.agent.name()))
+                    .with("hint", format!("set {names}")),
+            ));
+        }
+        if key.contains(['\n', '\r', '\0']) {
+            return Err(invalid("the key has more than one line"));
+        }
+        for (name, value) in &self.env {
+            if !is_variable(name) {
+                return Err(invalid(format!("'{name}' is no name for a variable")));
+            }
+            if value.expose().contains('\0') {
+                return Err(invalid(format!("the value of {name} holds a NUL, which no variable can")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn prompt(text: &str) -> Result<(), RemoteError> {
+    if text.trim().is_empty() {
+        return Err(invalid("the prompt is empty"));
+    }
+    if text.contains('\0') {
+        return Err(invalid("the prompt holds a NUL, which agents do not take"));
+    }
+    Ok(())
+}
+
+fn turns(turns: u32) -> Result<(), RemoteError> {
+    if TURNS.contains(&turns) {
+        return Ok(());
+    }
+    Err(invalid(format!("{turns} turns are not between 1 and 50")))
+}
+
+/// Whether a shell can export it.
+fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|first: char| first.is_ascii_digit())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
