@@ -3,6 +3,7 @@
 mod collect;
 mod ends;
 mod far;
+mod net;
 mod package;
 mod results;
 mod scheduler;

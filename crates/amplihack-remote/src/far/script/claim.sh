@@ -111,6 +111,9 @@ launch() {
 # begin ID start|prepare
 begin() {
   need_id "${1-}"
+  for word in flock setsid git tar gzip sha256sum; do
+    command -v "$word" >/dev/null || fail 127 "$word is missing"
+  done
   if [ "$2" = start ]; then stage memory; else stage home; fi
   receive "$staged"
   mkdir -p "$sessions" || fail 74 "$sessions cannot be made"
