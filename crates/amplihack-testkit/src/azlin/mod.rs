@@ -6,6 +6,7 @@
 mod grammar;
 mod play;
 mod service;
+mod words;
 
 pub use play::main;
 
