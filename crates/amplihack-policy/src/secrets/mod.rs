@@ -23,7 +23,7 @@ use std::fmt;
 
 pub use allow::{Allowed, NotAFingerprint};
 pub use random::{entropy, is_placeholder};
-pub use scan::{Finding, scan};
+pub use scan::{Finding, scan, scan_part};
 
 use crate::decision::Span;
 

@@ -28,6 +28,12 @@ pub struct Finding {
 /// from settings. Text need not be UTF-8; UTF-16 is read as such. In a file with a NUL in its first KiB only what a provider's shape
 /// shows is looked for. Nothing is unpacked or decompressed. Linear in the content.
 pub fn scan(path: &str, bytes: &[u8]) -> Vec<Finding> {
+    scan_part(path, bytes, usize::MAX)
+}
+
+/// The same for a part of a file, of which the bytes from `again` on are looked at again with what follows them: what begins there and
+/// reaches the part's end is left for then.
+pub fn scan_part(path: &str, bytes: &[u8], again: usize) -> Vec<Finding> {
     let text = as_bytes_of_ascii(bytes);
     let care = if text[..text.len().min(1024)].contains(&0) {
         Care::Binary
@@ -39,6 +45,9 @@ pub fn scan(path: &str, bytes: &[u8]) -> Vec<Finding> {
     let (mut line, mut counted) = (1, 0);
     let mut findings = Vec::new();
     for Found { rule, span } in search(&text, care) {
+        if span.start >= again && span.end == text.len() {
+            continue;
+        }
         line += text[counted..span.start].iter().filter(|&&byte| byte == b'\n').count();
         counted = span.start;
         let value = &text[span.start..span.end];

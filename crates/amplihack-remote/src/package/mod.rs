@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use amplihack_policy::secrets::Allowed;
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::{create_private_dir, read_regular};
 
@@ -176,10 +177,9 @@ fn allowed(
     let Some(file) = allow_file(repository).filter(|_| options.trusted) else { return Ok(allow) };
     let list = read_regular(&file, 1024 * 1024)
         .map_err(|error| ErrorContext::new(format!("{} could not be read: {error}", file.display())))?;
-    let list = String::from_utf8_lossy(&list);
-    // A word a line; what follows it says whose secret it is.
-    let words = list.lines().filter_map(|line| line.split_whitespace().next());
-    allow.extend(words.filter(|word| !word.starts_with('#')).map(str::to_owned));
+    let list = Allowed::parse(&String::from_utf8_lossy(&list))
+        .map_err(|error| ErrorContext::new(format!("{}: {error}", file.display())))?;
+    allow.extend(list.iter().map(|(fingerprint, _)| fingerprint.to_owned()));
     Ok(allow)
 }
 

@@ -4,13 +4,9 @@ use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_policy::secrets::{self, Rule};
-use sha2::{Digest, Sha256};
-
-use super::digest::hex;
+use amplihack_policy::secrets;
 
 /// How much is looked at at once, and how much of it again with what follows.
 const CHUNK: usize = 8 * 1024 * 1024;
@@ -103,33 +99,15 @@ impl<'a> Findings<'a> {
 }
 
 /// The secrets in one text, without one from `again` on that reaches the end.
-fn find(path: &Path, bytes: &[u8], again: usize) -> Vec<Finding> {
-    let (mut line, mut from) = (1, 0);
-    secrets::find(bytes)
-        .into_iter()
-        .filter(|found| found.span.start < again || found.span.end < bytes.len())
-        .map(|found| {
-            line += newlines(&bytes[from..found.span.start]);
-            from = found.span.start;
-            let value = &bytes[found.span.start..found.span.end];
-            let (masked, fingerprint) = describe(found.rule, value, path);
-            let rule = found.rule.to_string();
-            Finding { path: path.to_owned(), line, rule, masked, fingerprint, commit: None }
-        })
-        .collect()
-}
-
-/// How a secret is shown, and how it is named.
-fn describe(rule: Rule, value: &[u8], path: &Path) -> (String, String) {
-    let known = if rule.is_provider() && value.len() >= 20 { &value[..4] } else { &[] };
-    let shown: String =
-        known.iter().filter(|byte| byte.is_ascii_graphic()).map(|&byte| char::from(byte)).collect();
-    let mut hash = Sha256::new();
-    for part in [value, rule.0.as_bytes(), path.as_os_str().as_bytes()] {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    (format!("{shown}… ({} bytes)", value.len()), hex(&hash.finalize()[..8]))
+fn find(path: &Path, bytes: &[u8], again: usize) -> impl Iterator<Item = Finding> {
+    secrets::scan_part(&path.to_string_lossy(), bytes, again).into_iter().map(|found| Finding {
+        path: path.to_owned(),
+        line: found.line,
+        rule: found.rule.to_string(),
+        masked: found.masked,
+        fingerprint: found.fingerprint,
+        commit: None,
+    })
 }
 
 fn newlines(bytes: &[u8]) -> usize {

@@ -65,7 +65,14 @@ tree() (
     done <../refs
   done <../bundle
   get ../base && base=$line && get ../branch && git checkout -q -B "$line" "$base" -- </dev/null || exit 1
-  if get ../extra; then tar -xzof "$objects/$line" || exit 1; fi
+  if get ../extra; then
+    # First what is to go: a file may become a directory.
+    if tar -xzof "$objects/$line" .git/amplihack-removed 2>/dev/null; then
+      xargs -0 rm -rf -- <.git/amplihack-removed && rm -f .git/amplihack-removed || exit 1
+    fi
+    tar -xzof "$objects/$line" || exit 1
+    rm -f .git/amplihack-removed
+  fi
   git config user.name >/dev/null || git config user.name amplihack || exit 1
   git config user.email >/dev/null || git config user.email amplihack@localhost || exit 1
   # What results are counted from, beside the base.
