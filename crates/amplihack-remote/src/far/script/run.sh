@@ -19,7 +19,7 @@ run() {
   trap : HUP INT QUIT
   cd "$d" || exit 74
   own=$(me) && put_file "$d" pid "$own" || exit 74
-  exec 9>&-
+  exec 8>&- 9>&-
   get timeout && limit=$line
   default=''
   # A shell starts what runs beside it with these two ignored; the program must not be.
