@@ -178,17 +178,8 @@ fn resume(run: &Recorded, mut launch: LaunchArgs, env: &Env) -> Result<u8, Failu
     super::launch::run(Some(run.record.agent), launch, env)
 }
 
-/// How a run stands, in a word.
-fn state(run: &Recorded) -> &str {
-    match &run.record.end {
-        Some(end) => end.name(),
-        None if run.record.is_running() => "running",
-        None => "killed",
-    }
-}
-
 fn object(run: &Recorded) -> Value {
-    let mut object = json!({ "id": run.id.as_str(), "state": state(run) });
+    let mut object = json!({ "id": run.id.as_str(), "state": run.record.state() });
     if let (Some(object), Ok(Value::Object(record))) =
         (object.as_object_mut(), serde_json::to_value(&run.record))
     {
