@@ -14,6 +14,7 @@ use crate::commands::policy::PolicyCommand;
 use crate::commands::recipe::RecipeCommand;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::stream::StreamCommand;
+use crate::diagnostics::LogArgs;
 use crate::ui::Format;
 
 mod unattended;
@@ -30,6 +31,8 @@ pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 /// What to do. A command's options are built only when it is the one: building them all takes longer than most commands.

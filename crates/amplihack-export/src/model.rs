@@ -8,6 +8,7 @@ use amplihack_policy::audit::{self, Entry, EventType, Filter};
 use amplihack_session::journal::{Recorded, RunRecord, events_path};
 use amplihack_utils::log::read_from;
 use jiff::Timestamp;
+use jiff::civil::DateTime;
 
 use crate::ExportError;
 
@@ -146,7 +147,7 @@ fn verdicts(record: &RunRecord, logs: &Path) -> Result<Vec<Entry>, ExportError> 
         .map(|ended| local(ended).checked_add(jiff::Span::new().seconds(1)).unwrap_or_default());
     let filter = Filter {
         since: Some(from.date()),
-        until: until.map(|until| until.date()),
+        until: until.map(DateTime::date),
         session: Some(session.clone()),
         event_type: Some(EventType::PreToolValidation),
         ..Filter::default()

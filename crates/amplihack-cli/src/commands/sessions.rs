@@ -1,6 +1,7 @@
 //! `amplihack sessions`: runs whose events were kept.
 
 mod auto;
+mod export;
 mod find;
 mod prune;
 mod search;
@@ -30,6 +31,8 @@ pub(crate) enum SessionsCommand {
     Search(SearchArgs),
     /// Print a run's events, an object a line
     Tail(TailArgs),
+    /// Write a run as an HTML page, as Markdown or as OpenTelemetry traces
+    Export(export::ExportArgs),
     /// Go on with a run's session in its agent
     Resume(Box<ResumeArgs>),
     /// Add up what runs used
@@ -137,6 +140,7 @@ pub(crate) fn run(command: SessionsCommand, env: &Env) -> Result<u8, Failure> {
         }
         SessionsCommand::Search(args) => search::run(&all(&home), &args.text, args.json),
         SessionsCommand::Tail(args) => tail::run(&home, &find::one(&home, &args.id)?, args.from, args.follow),
+        SessionsCommand::Export(args) => export::run(&home, &args, env),
         SessionsCommand::Resume(args) => {
             let ResumeArgs { id, launch } = *args;
             resume(&find::one(&home, &id)?, launch, env)

@@ -8,7 +8,11 @@ use amplihack_session::Exit;
 use jiff::Timestamp;
 
 use super::calls::{Call, calls};
-use super::conventions::*;
+use super::conventions::{
+    AGENT, AGENT_VERSION, CONVERSATION, DECISION, ERROR_TYPE, EXIT_CODE, OPERATION, OUTPUT_MESSAGES,
+    PROVIDER, REQUEST_MODEL, RESPONSE_ID, RESPONSE_MODEL, RULE, SESSION, TOOL, TOOL_ARGUMENTS, TOOL_CALL,
+    TOOL_RESULT, TURN, TURNS, WARNING, WARNING_KIND, WARNING_MESSAGE, WORKFLOW, provider, usage,
+};
 use super::wire::{
     Attribute, Event, Id, Kind, Nanos, Resource, ResourceSpans, Scope, ScopeSpans, Span, Status, Traces,
     attribute,
@@ -23,7 +27,7 @@ pub fn traces(document: &Document, cleaner: Cleaner, content: bool) -> Traces {
     let mut spans = Vec::new();
     let root = document.unattended.as_ref().map(|unattended| {
         let root = workflow(document, unattended, trace, cleaner);
-        let id = root.span_id;
+        let id = root.id;
         spans.push(root);
         id
     });
@@ -70,9 +74,9 @@ fn workflow(document: &Document, run: &Unattended, trace: Id<16>, cleaner: Clean
         }
     };
     Span {
-        trace_id: trace,
-        span_id: Id::of(&format!("{}/workflow", document.id)),
-        parent_span_id: None,
+        trace,
+        id: Id::of(&format!("{}/workflow", document.id)),
+        parent: None,
         name: "invoke_workflow amplihack auto".to_owned(),
         kind: Kind::Internal,
         start_time_unix_nano: Nanos(run.began),
@@ -94,30 +98,29 @@ struct Writer<'a> {
     spans: Vec<Span>,
 }
 
-impl<'a> Writer<'a> {
-    fn push(
-        &mut self,
-        span_id: Id<8>,
+impl Writer<'_> {
+    /// A span without attributes.
+    fn span(
+        &self,
+        id: Id<8>,
         parent: Option<Id<8>>,
         name: String,
         kind: Kind,
         start: Timestamp,
         end: Timestamp,
-        attributes: Vec<Attribute>,
-        status: Status,
-    ) {
-        self.spans.push(Span {
-            trace_id: self.trace,
-            span_id,
-            parent_span_id: parent,
+    ) -> Span {
+        Span {
+            trace: self.trace,
+            id,
+            parent,
             name,
             kind,
             start_time_unix_nano: Nanos(start),
             end_time_unix_nano: Nanos(end.max(start)),
-            attributes,
+            attributes: Vec::new(),
             events: Vec::new(),
-            status,
-        });
+            status: Status::default(),
+        }
     }
 
     /// What every span of the run says.
@@ -163,20 +166,8 @@ impl<'a> Writer<'a> {
         };
         attributes.extend(error.map(|error| attribute(ERROR_TYPE, error)));
         let name = format!("invoke_agent {}", record.agent);
-        self.push(
-            self.own,
-            root,
-            name,
-            Kind::Client,
-            record.started_at,
-            self.run.last_seen(),
-            attributes,
-            status,
-        );
-        let events = self.warnings();
-        if let Some(span) = self.spans.last_mut() {
-            span.events = events;
-        }
+        let span = self.span(self.own, root, name, Kind::Client, record.started_at, self.run.last_seen());
+        self.spans.push(Span { attributes, events: self.warnings(), status, ..span });
     }
 
     fn warnings(&self) -> Vec<Event> {
@@ -216,7 +207,8 @@ impl<'a> Writer<'a> {
                 .or(model)
                 .map_or_else(|| "chat".to_owned(), |model| format!("chat {}", self.clean(model)));
             let (id, above) = (span_id(self.run, &format!("chat/{seq}")), self.above(parent));
-            self.push(id, Some(above), name, Kind::Client, start, end, attributes, Status::default());
+            let span = self.span(id, Some(above), name, Kind::Client, start, end);
+            self.spans.push(Span { attributes, ..span });
         }
     }
 
@@ -265,6 +257,7 @@ impl<'a> Writer<'a> {
         }
         let name = format!("execute_tool {}", self.clean(&call.name));
         let (id, above) = (self.above(Some(&call.id)), self.above(call.parent.as_deref()));
-        self.push(id, Some(above), name, Kind::Internal, at, end, attributes, status);
+        let span = self.span(id, Some(above), name, Kind::Internal, at, end);
+        self.spans.push(Span { attributes, status, ..span });
     }
 }

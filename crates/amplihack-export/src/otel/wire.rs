@@ -1,5 +1,7 @@
 //! OTLP's JSON: protobuf's JSON mapping, but ids in hexadecimal and enumerations as numbers.
 
+use std::fmt::Write as _;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -38,10 +40,12 @@ pub(super) struct Scope {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Span {
-    pub(super) trace_id: Id<16>,
-    pub(super) span_id: Id<8>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) parent_span_id: Option<Id<8>>,
+    #[serde(rename = "traceId")]
+    pub(super) trace: Id<16>,
+    #[serde(rename = "spanId")]
+    pub(super) id: Id<8>,
+    #[serde(rename = "parentSpanId", skip_serializing_if = "Option::is_none")]
+    pub(super) parent: Option<Id<8>>,
     pub(super) name: String,
     pub(super) kind: Kind,
     pub(super) start_time_unix_nano: Nanos,
@@ -102,29 +106,31 @@ pub(super) struct Attribute {
 
 /// `AnyValue`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) enum Value {
-    StringValue(String),
+    #[serde(rename = "stringValue")]
+    Text(String),
     /// 64 bits: a string in JSON.
-    IntValue(String),
-    DoubleValue(f64),
+    #[serde(rename = "intValue")]
+    Int(String),
+    #[serde(rename = "doubleValue")]
+    Double(f64),
 }
 
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
-        Self::StringValue(text.to_owned())
+        Self::Text(text.to_owned())
     }
 }
 
 impl From<String> for Value {
     fn from(text: String) -> Self {
-        Self::StringValue(text)
+        Self::Text(text)
     }
 }
 
 impl From<i64> for Value {
     fn from(number: i64) -> Self {
-        Self::IntValue(number.to_string())
+        Self::Int(number.to_string())
     }
 }
 
@@ -137,7 +143,7 @@ impl From<u64> for Value {
 
 impl From<f64> for Value {
     fn from(number: f64) -> Self {
-        Self::DoubleValue(number)
+        Self::Double(number)
     }
 }
 
@@ -176,7 +182,11 @@ impl<const BYTES: usize> Id<BYTES> {
 
 impl<const BYTES: usize> Serialize for Id<BYTES> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let hex: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut hex = String::with_capacity(2 * BYTES);
+        for byte in self.0 {
+            // Writing to a string does not fail.
+            let _ = write!(hex, "{byte:02x}");
+        }
         serializer.serialize_str(&hex)
     }
 }
