@@ -22,10 +22,17 @@ use file::JsonLines;
 // Options of every command.
 #[derive(Debug, Default, Args)]
 pub(crate) struct LogArgs {
-    /// Which diagnostics are told on stderr; default: AMPLIHACK_LOG, else warn
-    #[arg(long, global = true, value_name = "LEVEL", value_enum, help_heading = "Diagnostics")]
+    /// Diagnostics on stderr: off, error, warn, info, debug or trace; default: AMPLIHACK_LOG, else warn
+    #[arg(
+        long,
+        global = true,
+        value_name = "LEVEL",
+        value_enum,
+        hide_possible_values = true,
+        help_heading = "Diagnostics"
+    )]
     log_level: Option<Level>,
-    /// Append diagnostics to this file too, a JSON object a line; with no level named, up to debug
+    /// Append diagnostics to this file too, a JSON object a line; up to debug if no level is named
     #[arg(long, global = true, value_name = "FILE", help_heading = "Diagnostics")]
     log_file: Option<PathBuf>,
 }

@@ -9,6 +9,7 @@
 )]
 
 pub mod amplifier;
+pub mod browser;
 pub mod bytes;
 pub mod compare;
 pub mod netns;
@@ -23,6 +24,7 @@ pub mod script;
 pub mod sshd;
 pub mod tmux;
 
+pub use browser::{Browser, Look};
 pub use bytes::Bytes;
 pub use netns::NetNs;
 pub use output::Output;
