@@ -13,6 +13,7 @@ pub mod bytes;
 pub mod compare;
 pub mod netns;
 pub mod output;
+pub mod page;
 pub mod procs;
 pub mod programs;
 pub mod real;

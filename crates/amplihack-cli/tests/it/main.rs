@@ -55,5 +55,6 @@ mod routing;
 mod scene;
 mod schemas;
 mod sessions;
+mod tutorial;
 mod world;
 mod xpia_defend;
