@@ -79,7 +79,10 @@ pub fn run(sandbox: &Sandbox, page: &str, blocks: &[Block], timeout: Duration) -
     let text = output.stdout_text();
     let printed: Vec<String> =
         text.split(&format!("{mark} end\n")).map(str::to_owned).take(blocks.len()).collect();
-    assert!(text.matches(&format!("{mark} end\n")).count() == blocks.len(), "{page}: the end was not reached\n{output}");
+    assert!(
+        text.matches(&format!("{mark} end\n")).count() == blocks.len(),
+        "{page}: the end was not reached\n{output}"
+    );
     for (block, found) in blocks.iter().zip(&printed) {
         check(page, block, found, &mark, &output);
     }
@@ -154,8 +157,14 @@ mod tests {
         let page = "# A\n\n```sh\nls\n```\n\n```text\na\nb\n```\n\nProse.\n\n```text\nnot ls\n```\n\n```sh agent=x\nfalse\n```\nProse\n```text\nno\n```\n";
         let found = blocks(page);
         assert_eq!(found.len(), 2);
-        assert_eq!((found[0].line, found[0].commands.as_str(), found[0].expected.as_deref()), (4, "ls\n", Some("a\nb\n")));
-        assert_eq!((found[1].conditions.as_slice(), &found[1].expected), (["agent=x".to_owned()].as_slice(), &None));
+        assert_eq!(
+            (found[0].line, found[0].commands.as_str(), found[0].expected.as_deref()),
+            (4, "ls\n", Some("a\nb\n"))
+        );
+        assert_eq!(
+            (found[1].conditions.as_slice(), &found[1].expected),
+            (["agent=x".to_owned()].as_slice(), &None)
+        );
     }
 
     #[test]
@@ -170,7 +179,9 @@ mod tests {
         ] {
             assert_eq!(matches(expected, found), Ok(()), "{expected:?} {found:?}");
         }
-        for (expected, found) in [("a", ""), ("a", "a\nb"), ("a … c", "a bb d"), ("…\nb", "b\na"), ("", "a"), ("aa…aa", "aaa")] {
+        for (expected, found) in
+            [("a", ""), ("a", "a\nb"), ("a … c", "a bb d"), ("…\nb", "b\na"), ("", "a"), ("aa…aa", "aaa")]
+        {
             assert!(matches(expected, found).is_err(), "{expected:?} {found:?}");
         }
     }

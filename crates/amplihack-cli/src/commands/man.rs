@@ -11,6 +11,7 @@ use crate::ui::{self, Failure};
 /// Prints the page of the command.
 pub(crate) fn run(args: &ManArgs) -> Result<u8, Failure> {
     let command = help::command(&args.words)?;
-    ui::stream(|out: &mut dyn Write| Man::new(command).render(&mut &mut *out))?;
+    let page = Man::new(command).source(concat!("amplihack ", env!("CARGO_PKG_VERSION"))).manual("amplihack");
+    ui::stream(|out: &mut dyn Write| page.render(&mut &mut *out))?;
     Ok(0)
 }

@@ -24,6 +24,7 @@ mod dry_run;
 mod evidence;
 mod exit_codes;
 mod fakes;
+mod help;
 mod input;
 mod install;
 mod launch;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use amplihack_testkit::page::{self, Block};
 use amplihack_testkit::{NetNs, Sandbox, Script, long, loud, real, workspace};
 
+use amplihack_utils::env::Env;
+
 use crate::auto::plays;
 use crate::world::amplihack;
 
@@ -49,12 +51,15 @@ esac
 /// A clean clone and the real cargo, with what it has downloaded before and nothing else of the machine's.
 fn clone(sandbox: &mut Sandbox) {
     let clone = sandbox.work();
-    sandbox.run("git", ["-c", "safe.directory=*", "clone", "--quiet", workspace().to_str().unwrap(), clone.to_str().unwrap()]).assert_code(0);
+    let root = workspace();
+    let words = ["-c", "safe.directory=*", "clone", "--quiet"].map(std::ffi::OsStr::new);
+    sandbox.run("git", words.into_iter().chain([root.as_os_str(), clone.as_os_str()])).assert_code(0);
     let cargo = Path::new(env!("CARGO"));
-    let home = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let machine = amplihack_utils::env::Env::from_process();
-    let at = |name: &str, below: &str| machine.path(name).or_else(|| Some(machine.home()?.join(below))).unwrap_or(home.clone());
-    sandbox.set("CARGO_HOME", at("CARGO_HOME", ".cargo")).set("RUSTUP_HOME", at("RUSTUP_HOME", ".rustup"));
+    let machine = Env::from_process();
+    for (name, below) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        let value = machine.path(name).or_else(|| Some(machine.home()?.join(below)));
+        sandbox.set(name, value.expect("cargo keeps what it downloaded somewhere"));
+    }
     sandbox.set("CARGO_INSTALL_ROOT", sandbox.root().join("installed")).set("CARGO_NET_OFFLINE", "true");
     let path = format!(
         "{}:{}:{}:/usr/local/bin:/usr/bin:/bin",
@@ -117,7 +122,7 @@ fn the_first_screen_of_the_readme_holds() {
     }
     let first = Block { expected: None, ..first.clone() };
     let printed = page::run(&sandbox, "README.md", &[first], Duration::from_mins(1));
-    assert!(printed[0].contains("│ holds   │"), "{}", printed[0]);
+    assert!(printed[0].contains("┆ holds   │"), "{}", printed[0]);
     // The README's picture has the same columns.
     let header = printed[0].lines().find(|line| line.starts_with("│ agent ")).unwrap();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -128,13 +133,14 @@ fn the_first_screen_of_the_readme_holds() {
 
 /// What a line of the README needs to run here, and the code that it must end with; a new kind of line has to be added.
 fn adapted(line: &str) -> (String, i32) {
-    let verb = line.split("amplihack ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
+    let verb =
+        line.split("amplihack ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
     match verb {
-        "claude" | "codex" | "copilot" if line.contains("--output") => (line.to_owned(), 0),
-        "claude" | "codex" | "copilot" | "sessions" | "policy" | "which" => (line.to_owned(), 0),
         // Agents of the bundled recipes answer by a form; running them is `recipe_bundled`'s.
         "recipe" => (format!("{line} --dry-run"), 0),
-        "auto" | "parallel" => (line.to_owned(), 0),
+        "claude" | "codex" | "copilot" | "auto" | "parallel" | "sessions" | "policy" | "which" => {
+            (line.to_owned(), 0)
+        }
         // The fakes speak to no model, so that nothing can be proved of them.
         "doctor" if line.contains("--prove") => (line.to_owned(), 1),
         "doctor" => (line.to_owned(), 0),
@@ -151,7 +157,10 @@ fn every_line_of_the_readmes_use_block_runs() {
         let line = line.split(" #").next().unwrap_or_default().trim();
         let (command, code) = adapted(line);
         let mut sandbox = readme();
-        if line.contains("amplihack auto") || line.contains("amplihack parallel") || line.contains("stream-json") {
+        if line.contains("amplihack auto")
+            || line.contains("amplihack parallel")
+            || line.contains("stream-json")
+        {
             plays(&mut sandbox, "claude", "echo x >> steps; say working; result done");
             sandbox.script_for("codex", &codex());
         }
