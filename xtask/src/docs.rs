@@ -26,6 +26,8 @@ const PAGES: &[Page] = &[
     Page { path: "docs/reference/environment.md", source: Source::Table("environment") },
     Page { path: "docs/reference/exit-codes.md", source: Source::Table("exit-codes") },
     Page { path: "docs/reference/flag-matrix.md", source: Source::Table("flag-matrix") },
+    Page { path: "docs/reference/hooks.md", source: Source::Table("hooks") },
+    Page { path: "docs/reference/policy-rules.md", source: Source::Table("policy-rules") },
     Page { path: "docs/reference/schemas/event.json", source: Source::Table("schema-event") },
     Page { path: "docs/reference/schemas/report.json", source: Source::Table("schema-report") },
     Page { path: "docs/reference/schemas/run.json", source: Source::Table("schema-run") },

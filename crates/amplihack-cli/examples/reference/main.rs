@@ -5,6 +5,8 @@ mod configuration;
 mod environment;
 mod exit_codes;
 mod flag_matrix;
+mod hooks;
+mod policy_rules;
 mod schemas;
 mod table;
 
@@ -18,6 +20,8 @@ fn main() -> ExitCode {
         Some("environment") => environment::page(),
         Some("exit-codes") => exit_codes::page(),
         Some("flag-matrix") => flag_matrix::page(),
+        Some("hooks") => hooks::page(),
+        Some("policy-rules") => policy_rules::page(),
         Some(name) if let Some(schema) = name.strip_prefix("schema-").and_then(schemas::schema) => schema,
         _ => return ExitCode::from(2),
     };
