@@ -14,7 +14,7 @@ fn topics(sandbox: &Sandbox) -> Vec<String> {
 }
 
 /// Every command that the help of `words` lists, and those below them.
-fn commands(sandbox: &Sandbox, words: &[String], found: &mut Vec<Vec<String>>) {
+pub(crate) fn commands(sandbox: &Sandbox, words: &[String], found: &mut Vec<Vec<String>>) {
     let mut args: Vec<&str> = words.iter().map(String::as_str).collect();
     args.push("--help");
     let help = run(sandbox, &args).assert_code(0).stdout_text();

@@ -52,6 +52,7 @@ mod recipe;
 mod recipe_bundled;
 mod recipe_cases;
 mod recipe_kill;
+mod reference;
 mod routing;
 mod scene;
 mod schemas;

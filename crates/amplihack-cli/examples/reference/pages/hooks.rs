@@ -6,7 +6,7 @@ use amplihack_agent::AgentBinary;
 use amplihack_hooks::dialect::{Dialect, Kind, known, table};
 use amplihack_hooks::{HookEvent, registration};
 
-use crate::table::{Table, code, codes};
+use super::table::{Table, code, codes};
 
 const INTRODUCTION: &str = "\
 # Hooks

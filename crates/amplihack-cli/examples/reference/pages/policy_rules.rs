@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use amplihack_policy::Decision;
 use amplihack_policy::rules::{self, Example, ExampleKind, Pack, Rule};
 
-use crate::table::text;
+use super::table::text;
 
 const INTRODUCTION: &str = "\
 # Rules of the policy
