@@ -178,3 +178,36 @@ fn codex() -> Script {
          {{\"type\":\"turn.completed\",\"usage\":{{\"input_tokens\":1,\"cached_input_tokens\":0,\"output_tokens\":1}}}}\n"
     ))
 }
+
+/// Runs the commands of a page about a job, in a repository with a fake Claude Code that changes a file.
+fn how_to(name: &str) {
+    let mut sandbox = Sandbox::repository();
+    sandbox.link("amplihack", amplihack());
+    let page = format!("docs/how-to/{name}.md");
+    let mut blocks = page::blocks(&text(&page));
+    assert!(!blocks.is_empty(), "{page} has no commands");
+    if blocks.iter().any(|block| block.conditions == ["agent=claude"]) {
+        match real::real_agent("claude") {
+            Some(claude) => drop(sandbox.link("claude", &claude)),
+            None => blocks.retain(|block| block.conditions.is_empty()),
+        }
+    } else {
+        sandbox.fake("claude");
+        plays(&mut sandbox, "claude", "echo x >> steps; say working; result done");
+    }
+    NetNs::new()
+        .on_thread(|| drop(page::run(&sandbox, &page, &blocks, Duration::from_mins(2))))
+        .expect("a thread may enter the namespace that this test made");
+}
+
+#[test]
+fn pages_about_a_job_do_what_they_say() {
+    let pages = std::fs::read_dir(workspace().join("docs/how-to")).unwrap().flatten();
+    let mut names: Vec<String> =
+        pages.filter_map(|page| Some(page.file_name().to_str()?.strip_suffix(".md")?.to_owned())).collect();
+    names.sort();
+    assert!(names.len() > 5, "{names:?}");
+    for name in names {
+        how_to(&name);
+    }
+}
