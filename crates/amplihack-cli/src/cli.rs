@@ -16,6 +16,8 @@ use crate::commands::sessions::SessionsCommand;
 use crate::commands::stream::StreamCommand;
 use crate::ui::Format;
 
+#[cfg(test)]
+mod tests;
 mod unattended;
 
 pub(crate) use unattended::{AutoArgs, AutoCommand, ParallelArgs, Running, Unattended};

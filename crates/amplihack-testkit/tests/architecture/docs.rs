@@ -121,14 +121,12 @@ fn exists(name: &str, sources: &[Source]) -> bool {
     let parts: Vec<&str> = name.split("::").collect();
     let [package, modules @ .., test] = &parts[..] else { return false };
     let directory = Path::new("crates").join(package.replace('_', "-"));
-    let function = format!("fn {test}()");
+    let function = format!("fn {test}(");
     sources.iter().filter(|source| source.is_in(directory.to_str().unwrap_or_default())).any(|source| {
         let stem = source.path.with_extension("");
         let mut path = stem.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
         // Every module of the name is a part of the file's path, in this order.
-        modules.iter().all(|module| path.any(|part| part == *module))
-            && source.text.split(&function).skip(1).count() > 0
-            && is_test(&source.text, &function)
+        modules.iter().all(|module| path.any(|part| part == *module)) && is_test(&source.text, &function)
     })
 }
 
