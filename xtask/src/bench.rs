@@ -5,6 +5,7 @@ mod calls;
 mod measure;
 mod random;
 mod recipes;
+mod scan;
 mod sdks;
 mod stage;
 mod streams;
@@ -39,10 +40,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
                 runs = number.parse().map_err(|_| format!("--runs takes a number, not {number:?}"))?;
             }
             ("--bins", Some(directory)) => given = Some(PathBuf::from(directory)),
-            ("--only", Some(part)) if part == "streams" || part == "recipes" => only = Some(part.as_str()),
+            ("--only", Some(part)) if matches!(part.as_str(), "streams" | "recipes" | "secrets") => {
+                only = Some(part.as_str());
+            }
             _ => {
                 return Err(format!(
-                    "cannot read {word:?}; try: cargo xtask bench [--only streams|recipes] [--runs N] [--bins DIR]"
+                    "cannot read {word:?}; try: cargo xtask bench [--only streams|recipes|secrets] [--runs N] [--bins DIR]"
                 ));
             }
         }
@@ -52,6 +55,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     match only {
         Some("streams") => return only_streams(),
+        Some("secrets") => return only_secrets(),
         Some(_) => return only_recipes(given.as_deref(), runs),
         None => {}
     }
@@ -79,7 +83,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         return Ok(());
     }
     let streams = streams::section(&build(READERS)?)?;
-    write(&format!("{}\n{recipes}\n{streams}", table::page(&table, &alone, &calls, runs)))
+    let secrets = scan::section(&build(SCANNER)?)?;
+    write(&format!("{}\n{recipes}\n{streams}\n{secrets}", table::page(&table, &alone, &calls, runs)))
 }
 
 /// Measures the streams and replaces their section of the page.
@@ -87,6 +92,13 @@ fn only_streams() -> Result<(), Failure> {
     let streams = streams::section(&build(READERS)?)?;
     ui::warn(&streams);
     write(&with_section(&page()?, streams::HEADING, &streams))
+}
+
+/// Compares the scan for credentials and replaces its section of the page.
+fn only_secrets() -> Result<(), Failure> {
+    let secrets = scan::section(&build(SCANNER)?)?;
+    ui::warn(&secrets);
+    write(&with_section(&page()?, scan::HEADING, &secrets))
 }
 
 /// Measures recipes and, unless the binaries were given, replaces their section of the page.
@@ -219,6 +231,9 @@ const READERS: &[[&str; 4]] = &[
     ["--package", "amplihack-session", "--example", "count_events"],
     ["--package", "amplihack-agent", "--example", "decode_speed"],
 ];
+
+/// What scans files for credentials.
+const SCANNER: &[[&str; 4]] = &[["--package", "amplihack-policy", "--example", "secrets"]];
 
 /// Builds for release. Returns where.
 fn build(programs: &[[&str; 4]]) -> Result<PathBuf, Failure> {

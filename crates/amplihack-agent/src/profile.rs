@@ -32,7 +32,8 @@ pub struct Profile {
     /// Variables that it hides from its tools though a nested session needs them, in groups that only make sense
     /// together: a key belongs to the address that it opens.
     pub withheld: &'static [&'static [&'static str]],
-    /// Variables in which it takes the key of its provider, the usual one first.
+    /// Variables that hold the key of its provider: the one that a headless run takes, then others in which users have it. `codex exec`
+    /// was seen to send `CODEX_API_KEY`, and not `OPENAI_API_KEY`.
     pub keys: &'static [&'static str],
     /// Explicit delivery requests that it refuses before it is started, with the reason.
     pub refuses_requests: Option<&'static str>,

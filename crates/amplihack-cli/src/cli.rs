@@ -12,6 +12,7 @@ use crate::commands::audit::AuditCommand;
 use crate::commands::copilot::CopilotCommand;
 use crate::commands::policy::PolicyCommand;
 use crate::commands::recipe::RecipeCommand;
+use crate::commands::remote::RemoteCommand;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::stream::StreamCommand;
 use crate::ui::Format;
@@ -69,6 +70,9 @@ pub(crate) enum Command {
     Auto(AutoArgs),
     /// Work on many tasks side by side, each unattended in a worktree of its own
     Parallel(ParallelArgs),
+    /// Run sessions on other machines, watch them, bring their work home
+    #[command(subcommand)]
+    Remote(Box<RemoteCommand>),
     /// Look at runs whose events were kept, go on with one, or remove old ones
     #[command(subcommand)]
     Sessions(SessionsCommand),
@@ -357,6 +361,7 @@ impl Cli {
             Command::Policy(command) => command.json(),
             Command::Audit(command) => command.json(),
             Command::Recipe(command) => command.json(),
+            Command::Remote(command) => command.json(),
             Command::Sessions(command) => command.json(),
             Command::Auto(args) => args.running.json,
             Command::Parallel(args) => args.running.json,

@@ -1,5 +1,6 @@
 //! The only place that prints. Stdout carries data, stderr what a person should know.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use amplihack_utils::error::{ExitKind, Explain};
@@ -21,39 +22,70 @@ pub(crate) struct Failure {
     kind: &'static str,
     message: String,
     hint: Option<String>,
+    facts: BTreeMap<String, String>,
     exit: ExitKind,
 }
 
 impl<E: Explain> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self { kind: error.kind(), message: error.to_string(), hint: error.hint(), exit: error.exit() }
+        Self {
+            kind: error.kind(),
+            message: error.to_string(),
+            hint: error.hint(),
+            facts: error.facts(),
+            exit: error.exit(),
+        }
     }
 }
 
 impl Failure {
     /// A command line that cannot be read.
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind: "usage", message: message.into(), hint: Some(hint.into()), exit: ExitKind::Usage }
+        Self {
+            kind: "usage",
+            message: message.into(),
+            hint: Some(hint.into()),
+            facts: BTreeMap::new(),
+            exit: ExitKind::Usage,
+        }
     }
 
     /// A failure of `kind` that ends with `exit`.
     pub(crate) fn of(kind: &'static str, message: impl Into<String>, hint: &str, exit: ExitKind) -> Self {
-        Self { kind, message: message.into(), hint: Some(hint.to_owned()), exit }
+        Self { kind, message: message.into(), hint: Some(hint.to_owned()), facts: BTreeMap::new(), exit }
     }
 
     /// Something that only somebody else may do.
     pub(crate) fn denied(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind: "denied", message: message.into(), hint: Some(hint.into()), exit: ExitKind::Denied }
+        Self {
+            kind: "denied",
+            message: message.into(),
+            hint: Some(hint.into()),
+            facts: BTreeMap::new(),
+            exit: ExitKind::Denied,
+        }
     }
 
     /// Input that cannot be read.
     pub(crate) fn input(message: impl Into<String>) -> Self {
-        Self { kind: "input", message: message.into(), hint: None, exit: ExitKind::Failed }
+        Self {
+            kind: "input",
+            message: message.into(),
+            hint: None,
+            facts: BTreeMap::new(),
+            exit: ExitKind::Failed,
+        }
     }
 
     /// A failure of the machine: a file, a pipe, a runtime.
     pub(crate) fn system(what: &str, error: &io::Error) -> Self {
-        Self { kind: "system", message: format!("{what}: {error}"), hint: None, exit: ExitKind::Failed }
+        Self {
+            kind: "system",
+            message: format!("{what}: {error}"),
+            hint: None,
+            facts: BTreeMap::new(),
+            exit: ExitKind::Failed,
+        }
     }
 
     /// Shows the failure and returns the exit code.
@@ -66,8 +98,7 @@ impl Failure {
                 }
             }
             Format::Json => {
-                let error =
-                    json!({ "kind": self.kind, "message": self.message, "hint": self.hint, "context": {} });
+                let error = json!({ "kind": self.kind, "message": self.message, "hint": self.hint, "context": self.facts });
                 if let Err(failure) = data(&format!("{}\n", json!({ "error": error }))) {
                     note("error", &failure.message);
                 }

@@ -1,28 +1,69 @@
 //! What the command line gives a recipe: names with values, from arguments and from a file.
 
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::env::Env;
-use amplihack_utils::fs::read_regular;
+use amplihack_utils::fs::{Durability, read_regular, write_atomic_with};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::bridge::spill::read_back;
 use crate::context::Context;
-use crate::value::Value;
+use crate::value::{Kind, Value};
 
 /// The largest file of values.
 const LARGEST: u64 = 256 << 20;
 
 /// What is given. It is kept with a run, so that a resume gives the same.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Given {
     /// Names and the texts of their values, in order; a later one counts.
     #[serde(default)]
     pub set: Vec<(String, String)>,
-    /// Names and their values as JSON.
-    #[serde(default)]
-    pub context: Vec<(String, String)>,
+    /// Names and values of a file. In JSON each value is a text with its JSON, so that no reader changes a number.
+    #[serde(default, with = "exact")]
+    pub context: Context,
+}
+
+/// As much of what is given as a line of the journal holds, in bytes.
+const INLINE: usize = 64 << 10;
+/// The file of what is longer, in a run's directory.
+const FILE: &str = "given.json";
+
+/// The form of that file: values are JSON, so that they are written and read without a copy.
+#[derive(Deserialize)]
+struct Kept<'a> {
+    set: Vec<(String, String)>,
+    #[serde(borrow)]
+    context: BTreeMap<String, &'a RawValue>,
+}
+
+impl Kept<'_> {
+    fn given(self) -> Given {
+        Given { set: self.set, context: values(self.context) }
+    }
+}
+
+fn values(entries: BTreeMap<String, &RawValue>) -> Context {
+    entries.into_iter().map(|(name, raw)| (name, Value::from_raw(raw))).collect()
+}
+
+mod exact {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{Context, Value};
+
+    pub(super) fn serialize<S: Serializer>(context: &Context, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(context.iter().map(|(name, value)| (name, value.json_text())))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Context, D::Error> {
+        let entries = Vec::<(String, String)>::deserialize(deserializer)?;
+        let value = |json: String| Value::from_json(&json).unwrap_or_else(|| Value::string(json));
+        Ok(entries.into_iter().map(|(name, json)| (name, value(json))).collect())
+    }
 }
 
 /// Why what is given cannot be used.
@@ -38,7 +79,7 @@ pub enum GivenError {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// A file that is no JSON object.
     #[error("the context file {} is no JSON object: {source}", path.display())]
@@ -66,23 +107,25 @@ impl Given {
             let failed = |source| GivenError::File { path: path.to_owned(), source };
             let bytes = read_regular(path, LARGEST).map_err(failed)?;
             let failed = |source| GivenError::Json { path: path.to_owned(), source };
-            let entries: std::collections::BTreeMap<String, Box<RawValue>> =
-                serde_json::from_slice(&bytes).map_err(failed)?;
-            given.context = entries.into_iter().map(|(name, raw)| (name, raw.get().to_owned())).collect();
+            given.context = values(serde_json::from_slice(&bytes).map_err(failed)?);
         }
         Ok(given)
     }
 
     /// The names.
     pub fn names(&self) -> Vec<String> {
-        self.set.iter().chain(&self.context).map(|(name, _)| name.clone()).collect()
+        let set = self.set.iter().map(|(name, _)| name.as_str());
+        set.chain(self.context.iter().map(|(name, _)| name)).map(str::to_owned).collect()
     }
 
     /// Each name with its value as text, as an argument holds it.
     pub fn texts(&self) -> Vec<(String, String)> {
-        let of_file = self.context.iter().map(|(name, json)| {
-            let text = serde_json::from_str::<String>(json).unwrap_or_else(|_| json.clone());
-            (name.clone(), text)
+        let of_file = self.context.iter().map(|(name, value)| {
+            let text = match value.kind() {
+                Kind::String(text) => text.to_owned(),
+                _ => value.json_text().into_owned(),
+            };
+            (name.to_owned(), text)
         });
         of_file.chain(self.set.iter().cloned()).collect()
     }
@@ -90,17 +133,49 @@ impl Given {
     /// A recipe's own values with these in their place; arguments count for more than the file.
     pub fn over(&self, own: &Context, env: &Env) -> Context {
         let mut context = own.clone();
-        for (name, json) in &self.context {
-            let value = Value::from_json(json).unwrap_or_else(|| Value::string(json.as_str()));
+        for (name, value) in self.context.iter() {
             let back = Some(value.text())
                 .filter(|text| text.starts_with("file://"))
                 .and_then(|text| spilled(text, env));
-            context.set(name.clone(), back.map_or(value, Value::string));
+            context.set(name, back.map_or_else(|| value.clone(), Value::string));
         }
         for (name, text) in &self.set {
             context.set_path(name, Value::argument(text));
         }
         context
+    }
+}
+
+impl Given {
+    /// What a line of the journal is to hold of it: all, or nothing if it is long and was written to a file of `directory`.
+    pub(crate) fn keep(self, directory: &Path) -> io::Result<Option<Self>> {
+        let set: usize = self.set.iter().map(|(name, text)| name.len() + text.len()).sum();
+        let context: usize = self.context.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if set + context <= INLINE {
+            return Ok(Some(self));
+        }
+        #[derive(Serialize)]
+        struct Kept<'a> {
+            set: &'a [(String, String)],
+            context: &'a Context,
+        }
+        let kept = Kept { set: &self.set, context: &self.context };
+        write_atomic_with(&directory.join(FILE), 0o600, Durability::Process, |file| {
+            let mut file = BufWriter::new(file);
+            serde_json::to_writer(&mut file, &kept)?;
+            file.flush()
+        })?;
+        Ok(None)
+    }
+
+    /// Reads back what is in a file of `directory`.
+    pub(crate) fn kept(directory: &Path) -> Result<Self, GivenError> {
+        let path = directory.join(FILE);
+        let failed = |source| GivenError::File { path: path.clone(), source };
+        let bytes = read_regular(&path, 2 * LARGEST).map_err(failed)?;
+        let kept: Kept<'_> = serde_json::from_slice(&bytes)
+            .map_err(|source| GivenError::Json { path: path.clone(), source })?;
+        Ok(kept.given())
     }
 }
 
@@ -135,6 +210,42 @@ mod tests {
         }
         std::fs::write(&file, "[]").unwrap();
         assert!(matches!(Given::read(&[], Some(&file), &Env::empty()), Err(GivenError::Json { .. })));
+    }
+
+    #[test]
+    fn what_is_long_is_kept_in_a_file_and_comes_back_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("c.json");
+        let large = "x".repeat(100_000);
+        for (json, inline) in [
+            (
+                r#"{"n": 1.50, "id": 12345678901234567890123, "s": "a\n\u0000", "bad": "\ud800", "o": {"k":1e3}}"#,
+                true,
+            ),
+            (&format!(r#"{{"n": 1.50, "l": "{large}", "o": {{"z": 1.10, "a": [0.0]}}}}"#), false),
+        ] {
+            std::fs::write(&file, json).unwrap();
+            let given = Given::read(&["a=1".to_owned()], Some(&file), &Env::empty()).unwrap();
+            let kept = given.clone().keep(dir.path()).unwrap();
+            assert_eq!(kept.is_some(), inline);
+            let back = match kept {
+                Some(kept) => {
+                    // As the journal reads it back, through values of JSON that know no long numbers.
+                    let value = serde_json::to_value(&kept).unwrap();
+                    serde_json::from_value(value).unwrap()
+                }
+                None => Given::kept(dir.path()).unwrap(),
+            };
+            assert_eq!(back, given);
+            let json =
+                |given: &Given| serde_json::to_string(&given.over(&Context::new(), &Env::empty())).unwrap();
+            assert_eq!(json(&back), json(&given));
+        }
+        let long = Given::read(&[format!("a={large}")], None, &Env::empty()).unwrap();
+        assert_eq!(long.clone().keep(dir.path()).unwrap(), None);
+        assert_eq!(Given::kept(dir.path()).unwrap(), long);
+        std::fs::write(dir.path().join(FILE), "{").unwrap();
+        assert!(matches!(Given::kept(dir.path()), Err(GivenError::Json { .. })));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use amplihack_utils::sys;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::given::{Given, GivenError};
 use crate::result::{Status, StepResult};
 
 /// The longest output within a line.
@@ -112,8 +113,11 @@ pub struct Header {
     pub recipe: PathBuf,
     /// Its name.
     pub name: String,
-    /// The command that began the run, and what it was given, for it to be given again.
-    pub given: serde_json::Value,
+    /// How the command that began the run was called, for a resume to do the same.
+    pub asked: serde_json::Value,
+    /// What it was given; `None`: that is long, and in a file of its own.
+    #[serde(default)]
+    pub given: Option<Given>,
     /// The files that the run was compiled from, with their contents' SHA-256.
     pub sources: Vec<(PathBuf, String)>,
     /// Where steps run.
@@ -270,6 +274,11 @@ impl Recorded {
             }
         }
         Ok(found)
+    }
+
+    /// What the run was given.
+    pub fn given(&self) -> Result<Given, GivenError> {
+        self.header.given.clone().map_or_else(|| Given::kept(&self.directory), Ok)
     }
 
     /// How the run stands, in a word: `completed`, `failed`, `running`, `interrupted`, `killed`.

@@ -9,10 +9,17 @@ use amplihack_session::journal::Recorded as Session;
 use amplihack_session::step::{PROCESSES, Spool};
 use amplihack_session::{Process, leftovers};
 use amplihack_utils::launcher_context::SessionId;
+use amplihack_utils::lock::{FileLock, LockError};
 use amplihack_utils::sys::Exit;
 
 use crate::journal::{Entry, RUN_ID, Recorded};
 use crate::run::Done;
+
+/// Takes the run in `directory` for this process, if no other has it. A resume takes it before it looks at what the run has done, or
+/// ends anything: what another resume does meanwhile is not a dead runner's.
+pub fn hold(directory: &Path) -> Result<FileLock, LockError> {
+    FileLock::acquire(&directory.join("lock"), Duration::ZERO)
+}
 
 /// Ends what the dead runner of `run` left running. Returns what would not end.
 ///

@@ -84,14 +84,18 @@ impl Value {
 
     /// JSON text; `None` if it is not JSON. Numbers and the order of keys stay as they are.
     pub fn from_json(text: &str) -> Option<Self> {
-        let raw = serde_json::from_str::<&RawValue>(text).ok()?;
-        // A string once, and not as JSON and as text: every page costs each step that is started.
+        serde_json::from_str::<&RawValue>(text).ok().map(Self::from_raw)
+    }
+
+    /// The same of JSON that was read already.
+    pub(crate) fn from_raw(raw: &RawValue) -> Self {
+        // A string once, and not as JSON and as text: it may be long.
         if let Some(string) =
             raw.get().starts_with('"').then(|| serde_json::from_str::<Box<str>>(raw.get()).ok()).flatten()
         {
-            return Some(Self::string(string));
+            return Self::string(string);
         }
-        Some(Self::new(compact(raw.get()), Form::Json))
+        Self::new(compact(raw.get()), Form::Json)
     }
 
     /// Text that is shown as it is and means the JSON `json`.
@@ -137,6 +141,11 @@ impl Value {
             Kind::Null => "",
             _ => text,
         }
+    }
+
+    /// Bytes of its text.
+    pub(crate) fn len(&self) -> usize {
+        self.0.text.len()
     }
 
     /// What it is.

@@ -139,4 +139,15 @@ impl Explain for RemoteError {
             _ => self.fact("hint").map(str::to_owned),
         }
     }
+
+    fn facts(&self) -> BTreeMap<String, String> {
+        let mut facts = match self {
+            Self::SessionNotFound { session_id } => {
+                BTreeMap::from([("session_id".to_owned(), session_id.clone())])
+            }
+            _ => self.context().map(|context| context.context.clone()).unwrap_or_default(),
+        };
+        facts.remove("hint");
+        facts
+    }
 }

@@ -2,23 +2,39 @@
 //!
 //! A session is run on its machine by one small program, the far side of [`protocol`]; what this side knows of it is in one state file.
 
+mod api;
 pub mod azlin;
 mod backend;
 mod client;
 mod error;
+pub mod far;
+mod git;
 mod hosts;
+mod manager;
 mod mode;
 mod options;
+pub mod package;
+pub mod pool;
 pub mod protocol;
+pub mod results;
 mod runner;
 mod session;
 mod size;
+pub mod state;
+pub mod state_lock;
+pub mod transport;
 mod work;
 
+pub use api::{
+    capture_output, exec, execute_remote_workflow, kill_session, list_sessions, start_sessions, status,
+};
 pub use backend::Backend;
-pub use client::{Client, Progress};
+pub use client::answers::{HostReport, ListRow, Listing, StartRow, Started, Swept, Waited};
+pub use client::{Client, Progress, Show};
 pub use error::{ErrorContext, RemoteError};
+pub use far::Far;
 pub use hosts::{Host, Hosts, Scheduler, is_host_name};
+pub use manager::SessionManager;
 pub use mode::{CommandMode, UnknownMode};
 pub use options::{
     ExecOptions, IntegrationSummary, KillOptions, KillResult, ListOptions, OutputOptions, PoolStatus, PoolVm,
@@ -28,3 +44,4 @@ pub use options::{
 pub use runner::{CommandOutput, RemoteCommandRunner};
 pub use session::{Condition, Session, SessionStatus, is_session_id, new_session_id};
 pub use size::{UnknownSize, VMSize};
+pub use transport::{Destination, LocalRunner, SshRunner};

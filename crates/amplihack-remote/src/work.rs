@@ -71,11 +71,6 @@ impl Work<'_> {
             }
         }
     }
-
-    /// The programs that must be on the far side.
-    pub(crate) fn programs(&self) -> Vec<&'static str> {
-        vec!["git", "tar", "gzip", "amplihack", amplihack_agent::profile(self.agent).program]
-    }
 }
 
 #[cfg(test)]

@@ -49,8 +49,7 @@ pub fn listed(path: &Path) -> io::Result<Vec<Proc>> {
 
 /// The line of this start of the machine, with the kernel's name for it; none where it has none.
 fn boot() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    format!("{BOOT}{}\n", name.trim())
+    format!("{BOOT}{}\n", sys::boot_id())
 }
 
 /// Ends every process that is one of `listed`, in a group that one of them led, below one of these, or that carries one of

@@ -7,11 +7,12 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
-use amplihack_utils::sys::{self, ChildOptions, Signal};
+use amplihack_utils::sys::{self, ChildOptions, PreparedKeeper, Signal};
 use tokio::sync::oneshot;
 
 /// Work for a thread that never ends. It must not panic: the thread would end with it.
@@ -69,16 +70,23 @@ pub(crate) fn reap_orphan(pid: u32) {
     }
 }
 
-/// A child that is not reaped yet: its id, and the group that it may lead, are its own. Dropping it kills and reaps it.
+/// A child that is not reaped yet: its id, and the group that it may lead, are its own. Dropping it ends and reaps it.
 pub(crate) struct Kid {
-    child: Option<Child>,
+    child: Option<Spawned>,
     /// Dropped once the child is reaped.
     keep: Option<Box<dyn Send>>,
     pub(crate) pid: u32,
+    /// Not asked for a keeper.
     pub(crate) start_time: u64,
     pub(crate) leads_group: bool,
     /// What it gets when it is dropped: SIGKILL, unless it ends its own tree on something gentler.
-    pub(crate) on_drop: Signal,
+    on_drop: Signal,
+}
+
+/// What was spawned.
+enum Spawned {
+    Program(Child),
+    Keeper(sys::Keeper),
 }
 
 /// A child's ends of the pipes that it was given.
@@ -96,29 +104,38 @@ pub(crate) async fn spawn(
     if let Some(record) = record {
         sys::record_child(&mut command, record);
     }
-    spawn_prepared(command, leads_group, keep).await
+    from_a_lasting_thread(move || spawn_here(command, leads_group, keep)).await
 }
 
-/// Spawns a `command` that is prepared already, from a thread that never ends.
-pub(crate) async fn spawn_prepared(
-    mut command: Command,
-    leads_group: bool,
-    keep: Box<dyn Send>,
-) -> io::Result<(Kid, Pipes)> {
+/// Starts a keeper from a thread that never ends. What it tells is read from the descriptor.
+pub(crate) async fn spawn_keeper(keeper: PreparedKeeper) -> io::Result<(Kid, OwnedFd)> {
+    from_a_lasting_thread(move || {
+        let mut owned = lock(&OWNED);
+        let (keeper, told) = keeper.start()?;
+        let pid = keeper.id();
+        owned.insert(pid);
+        let child = Some(Spawned::Keeper(keeper));
+        // It may not lead its group yet, and SIGKILL would end the keeper and nothing else.
+        let kid = Kid { child, keep: None, pid, start_time: 0, leads_group: false, on_drop: Signal::TERM };
+        Ok((kid, told))
+    })
+    .await
+}
+
+async fn from_a_lasting_thread<T: Send + 'static>(
+    job: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     if sys::is_main_thread() {
         // Saves a thread, which costs as much as the spawning.
-        return spawn_here(&mut command, leads_group, keep);
+        return job();
     }
     let (reply, answer) = oneshot::channel();
-    let job = Box::new(move || {
-        // A run that was dropped meanwhile does not take its child: dropping the child ends it.
-        drop(reply.send(spawn_here(&mut command, leads_group, keep)));
-    });
-    submit(&SPAWNER, "spawner", job)?;
+    // A run that was dropped meanwhile does not take its child: dropping the child ends it.
+    submit(&SPAWNER, "spawner", Box::new(move || drop(reply.send(job()))))?;
     answer.await.map_err(|_| io::Error::other("the spawner thread has ended"))?
 }
 
-fn spawn_here(command: &mut Command, leads_group: bool, keep: Box<dyn Send>) -> io::Result<(Kid, Pipes)> {
+fn spawn_here(mut command: Command, leads_group: bool, keep: Box<dyn Send>) -> io::Result<(Kid, Pipes)> {
     let mut owned = lock(&OWNED);
     let mut child = command.spawn()?;
     let pid = child.id();
@@ -127,10 +144,8 @@ fn spawn_here(command: &mut Command, leads_group: bool, keep: Box<dyn Send>) -> 
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     // The child cannot be gone: nobody but its owner reaps it.
     let start_time = sys::start_time(pid).unwrap_or_default();
-    Ok((
-        Kid { child: Some(child), keep: Some(keep), pid, start_time, leads_group, on_drop: Signal::KILL },
-        pipes,
-    ))
+    let child = Some(Spawned::Program(child));
+    Ok((Kid { child, keep: Some(keep), pid, start_time, leads_group, on_drop: Signal::KILL }, pipes))
 }
 
 impl Kid {
@@ -146,7 +161,7 @@ impl Kid {
     /// Waits for the child, which is known to have ended or to be about to.
     pub(crate) fn reap(mut self) {
         if let Some(child) = self.child.take() {
-            reap(child, self.keep.take());
+            reap(child, self.pid, self.keep.take());
         }
     }
 }
@@ -157,14 +172,17 @@ impl Drop for Kid {
         if let Err(error) = self.signal_group(self.on_drop) {
             tracing::warn!(pid = self.pid, %error, "cannot kill the child of a dropped run");
         }
-        let keep = self.keep.take();
-        later(Box::new(move || reap(child, keep)));
+        let (pid, keep) = (self.pid, self.keep.take());
+        later(Box::new(move || reap(child, pid, keep)));
     }
 }
 
-fn reap(mut child: Child, keep: Option<Box<dyn Send>>) {
-    let pid = child.id();
-    if let Err(error) = child.wait() {
+fn reap(child: Spawned, pid: u32, keep: Option<Box<dyn Send>>) {
+    let waited = match child {
+        Spawned::Program(mut child) => child.wait().map(drop),
+        Spawned::Keeper(keeper) => keeper.wait(),
+    };
+    if let Err(error) = waited {
         tracing::warn!(pid, %error, "cannot reap a child");
     }
     lock(&OWNED).remove(&pid);

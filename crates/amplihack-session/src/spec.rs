@@ -28,6 +28,8 @@ pub enum Input {
     Inherit,
     /// These bytes, written while the child's output is read, then closed.
     Bytes(Vec<u8>),
+    /// This file, from where it stands: for what is too large to be held in memory.
+    File(File),
 }
 
 /// Where an output of the child goes.
@@ -68,6 +70,8 @@ pub struct RunSpec {
     pub stdin: Input,
     /// Default: [`Output::Inherit`].
     pub stdout: Output,
+    /// Where standard output goes instead: a file, for what is too large to be held in memory. Default: none.
+    pub stdout_file: Option<File>,
     /// Default: [`Output::Inherit`].
     pub stderr: Output,
     /// Kept until the child is reaped: the handle of a prompt's temporary file, for example. Default: nothing.
@@ -100,6 +104,7 @@ impl RunSpec {
             command,
             stdin: Input::default(),
             stdout: Output::default(),
+            stdout_file: None,
             stderr: Output::default(),
             keep: Box::new(()),
             terminal: Terminal::default(),
@@ -115,12 +120,23 @@ impl RunSpec {
 
     /// Sets the command's streams and its session id as the other fields say.
     pub(crate) fn wire(&mut self) {
-        let stdin = match self.stdin {
+        let stdin = match std::mem::take(&mut self.stdin) {
             Input::Null => Stdio::null(),
             Input::Inherit => Stdio::inherit(),
-            Input::Bytes(_) => Stdio::piped(),
+            Input::File(file) => Stdio::from(file),
+            bytes @ Input::Bytes(_) => {
+                self.stdin = bytes;
+                Stdio::piped()
+            }
         };
-        self.command.stdin(stdin).stdout(self.stdout.stdio()).stderr(self.stderr.stdio());
+        let stdout = match self.stdout_file.take() {
+            Some(file) => {
+                self.stdout = Output::Null;
+                Stdio::from(file)
+            }
+            None => self.stdout.stdio(),
+        };
+        self.command.stdin(stdin).stdout(stdout).stderr(self.stderr.stdio());
         if !self.tag.is_empty() {
             self.command.env(SESSION_ID, &self.tag);
         }
@@ -156,6 +172,7 @@ impl std::fmt::Debug for Input {
         match self {
             Self::Null => f.write_str("Null"),
             Self::Inherit => f.write_str("Inherit"),
+            Self::File(_) => f.write_str("File"),
             Self::Bytes(bytes) => write!(f, "Bytes({} bytes)", bytes.len()),
         }
     }

@@ -1,20 +1,20 @@
 //! One program of a recipe: in a group of its own, with its output in files, and with an end that is written down even
 //! when this process is dead.
 //!
-//! The spawned process is a keeper ([`sys::keep`]); the program is its child. Nothing of the output is in this process's
+//! The spawned process is a keeper ([`sys::Keeper`]); the program is its child. Nothing of the output is in this process's
 //! memory until it is asked for. What the program leaves in the background lives on with its keeper until
 //! [`Background::end`].
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-use amplihack_utils::sys::{self, ChildOptions, Keep, Signal, StepRecord};
+pub use amplihack_utils::sys::StepProgram;
+use amplihack_utils::sys::{self, Keep, PreparedKeeper, Signal, StepRecord};
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
 
@@ -32,15 +32,19 @@ const LAST: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Spool {
     path: PathBuf,
-    directory: File,
-    processes: File,
+    directory: Arc<File>,
+    processes: Arc<File>,
+    /// `/dev/null`
+    nothing: Arc<File>,
 }
 
 impl Spool {
     /// The spool in `path`, a private directory. The list of processes is `processes` in it.
     pub fn open(path: &Path) -> io::Result<Self> {
         let processes = leftovers::open_list(&path.join(PROCESSES))?;
-        Ok(Self { path: path.to_owned(), directory: File::open(path)?, processes })
+        let open = |path: &Path| File::open(path).map(Arc::new);
+        let (directory, nothing) = (open(path)?, open(Path::new("/dev/null"))?);
+        Ok(Self { path: path.to_owned(), directory, processes: Arc::new(processes), nothing })
     }
 
     /// The list of processes, for what is no step: see [`RunSpec::record`](crate::RunSpec).
@@ -56,7 +60,8 @@ impl Spool {
     /// The outputs of the step `name`, of which `record` tells.
     pub fn outputs(&self, name: &str, record: &StepRecord) -> io::Result<[Spooled; 2]> {
         let open = |kind: &str, bytes: u64| {
-            Ok::<_, io::Error>(Spooled { file: File::open(self.path.join(format!("{name}.{kind}")))?, bytes })
+            let file = Arc::new(File::open(self.path.join(format!("{name}.{kind}")))?);
+            Ok::<_, io::Error>(Spooled { file, bytes })
         };
         Ok([open("out", record.bytes[0])?, open("err", record.bytes[1])?])
     }
@@ -68,7 +73,7 @@ pub const PROCESSES: &str = "processes";
 /// An output that is in a file.
 #[derive(Debug)]
 pub struct Spooled {
-    file: File,
+    file: Arc<File>,
     bytes: u64,
 }
 
@@ -104,8 +109,8 @@ impl Spooled {
 /// A step to be started.
 #[derive(Debug)]
 pub struct StepSpec<'a> {
-    /// Program, arguments, environment and directory. Its standard input is `/dev/null`.
-    pub command: Command,
+    /// What runs. Its standard input is `/dev/null`.
+    pub program: &'a StepProgram,
     /// Where it writes.
     pub spool: &'a Spool,
     /// The name of its files there; no other step's.
@@ -122,7 +127,7 @@ pub struct StepRun {
     kid: Kid,
     done: pipe::Receiver,
     said: Vec<u8>,
-    outputs: [File; 2],
+    outputs: [Arc<File>; 2],
     deadline: Option<Instant>,
     /// When this process stops waiting for a keeper that was told to end its step.
     patience: Option<Instant>,
@@ -156,26 +161,23 @@ impl std::fmt::Debug for Background {
 }
 
 impl StepRun {
-    /// Starts a step. Its processes are in the spool's list before the program is exec'd.
+    /// Starts a step. Its processes are in the spool's list before the program is exec'd; that it cannot be is said by
+    /// [`Self::ended`].
     pub async fn start(spec: StepSpec<'_>) -> Result<Self, RunError> {
-        let StepSpec { mut command, spool, name, timeout, grace } = spec;
-        let program = command.get_program().to_os_string();
+        let StepSpec { program: image, spool, name, timeout, grace } = spec;
+        let program = image.path.clone().into_os_string();
         let watch = |what| RunError::watch(&program, what);
         let file = |kind: &str| {
             let path = spool.path.join(format!("{name}.{kind}"));
-            OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)
+            let open =
+                OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path);
+            open.map(Arc::new)
         };
         let open = || Ok::<_, io::Error>([file("out")?, file("err")?]);
         let outputs = open().map_err(watch("make the files of its output"))?;
-        command.stdin(Stdio::null());
-        sys::prepare_child(&mut command, ChildOptions { group: true, death_signal: true });
-        let done =
-            prepare(&mut command, spool, name, &outputs, grace).map_err(watch("prepare its keeper"))?;
-        let (mut kid, _) = spawner::spawn_prepared(command, true, Box::new(()))
-            .await
-            .map_err(|source| RunError::Spawn { program: program.clone(), source })?;
-        // SIGKILL would end the keeper and nothing else.
-        kid.on_drop = Signal::TERM;
+        let spawn = |source| RunError::Spawn { program: program.clone(), source };
+        let keeper = prepare(image, spool, name, &outputs, grace).map_err(spawn)?;
+        let (kid, done) = spawner::spawn_keeper(keeper).await.map_err(spawn)?;
         let done = pipe::Receiver::from_owned_fd(done).map_err(watch("hear of its end"))?;
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let said = Vec::with_capacity(RECORD);
@@ -213,7 +215,9 @@ impl StepRun {
                 told = self.done.readable() => {
                     told.map_err(RunError::watch(&self.program, "hear of its end"))?;
                     match self.done.try_read_buf(&mut self.said) {
-                        Ok(0) => return Ok(()),
+                        Ok(0) => return self.started(),
+                        // The keeper ends with it, or stays with what is in the background.
+                        Ok(_) if self.said.ends_with(b"\n") => return self.started(),
                         Ok(_) => {}
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                         Err(error) => return Err(RunError::watch(&self.program, "hear of its end")(error)),
@@ -227,6 +231,14 @@ impl StepRun {
                     self.stop(Why::Deadline(Deadline::Total));
                 }
             }
+        }
+    }
+
+    /// Whether there was a step at all, now that there is none.
+    fn started(&self) -> Result<(), RunError> {
+        match std::str::from_utf8(&self.said).ok().and_then(sys::not_started) {
+            None => Ok(()),
+            Some(source) => Err(RunError::Spawn { program: self.program.clone(), source }),
         }
     }
 
@@ -281,25 +293,25 @@ impl Background {
 }
 
 fn prepare(
-    command: &mut Command,
+    program: &StepProgram,
     spool: &Spool,
     name: &str,
-    outputs: &[File; 2],
+    outputs: &[Arc<File>; 2],
     grace: Duration,
-) -> io::Result<OwnedFd> {
+) -> io::Result<PreparedKeeper> {
     let name = |kind: &str| CString::new(format!("{name}.{kind}"));
-    sys::keep(
-        command,
-        Keep {
-            output: outputs[0].try_clone()?,
-            error: outputs[1].try_clone()?,
-            directory: spool.directory.try_clone()?.into(),
-            record: name("exit")?,
-            unfinished: name("exit.new")?,
-            processes: spool.processes.try_clone()?.into(),
-            grace,
-        },
-    )
+    let [output, error] = outputs.clone();
+    let keep = Keep {
+        input: Arc::clone(&spool.nothing),
+        output,
+        error,
+        directory: Arc::clone(&spool.directory),
+        record: name("exit")?,
+        unfinished: name("exit.new")?,
+        processes: Arc::clone(&spool.processes),
+        grace,
+    };
+    PreparedKeeper::new(program, keep)
 }
 
 #[cfg(test)]

@@ -1,19 +1,20 @@
 //! Steps as real processes.
 
-use std::process::Command;
 use std::time::Duration;
 
+use amplihack_utils::env::Env;
 use amplihack_utils::sys::{Exit, Signal};
 
-use super::{Spool, StepEnd, StepRun, StepSpec};
+use super::{Spool, StepEnd, StepProgram, StepRun, StepSpec};
 use crate::block::runtime;
 use crate::outcome::{Deadline, Why};
 
 async fn start(spool: &Spool, script: &str, timeout: Option<Duration>) -> StepRun {
-    let mut command = Command::new("bash");
-    command.args(["-c", script]);
+    let environment = Env::empty().with("PATH", "/usr/bin:/bin");
+    let arguments = vec!["-c".into(), script.into()];
+    let program = &StepProgram { path: "bash".into(), arguments, environment, directory: "/".into() };
     let grace = Duration::from_millis(200);
-    StepRun::start(StepSpec { command, spool, name: "0.1", timeout, grace }).await.unwrap()
+    StepRun::start(StepSpec { program, spool, name: "0.1", timeout, grace }).await.unwrap()
 }
 
 fn run(script: &str, timeout: Option<Duration>) -> StepEnd {

@@ -9,8 +9,10 @@
 )]
 
 pub mod amplifier;
+pub mod azlin;
 pub mod bytes;
 pub mod compare;
+pub mod hosts;
 pub mod netns;
 pub mod output;
 pub mod page;
@@ -21,16 +23,21 @@ pub mod record;
 pub mod run;
 pub mod sandbox;
 pub mod script;
+pub mod secrets;
+pub mod slurm;
 pub mod sshd;
 pub mod tmux;
 
+pub use azlin::Azlin;
 pub use bytes::Bytes;
+pub use hosts::{Host, Network};
 pub use netns::NetNs;
 pub use output::Output;
 pub use record::{Record, StdinKind};
 pub use run::{Run, Running};
 pub use sandbox::Sandbox;
 pub use script::{Child, Kind, Script};
+pub use slurm::Slurm;
 pub use sshd::Sshd;
 pub use tmux::Tmux;
 

@@ -37,21 +37,19 @@ impl NetNs {
 
     /// `command`, to be run inside: program, arguments, environment and directory stay as they are, exactly.
     pub fn wrap(&self, command: &Command) -> Command {
-        let mut wrapped = match &self.holder {
-            Some(holder) => {
-                let mut wrapped = Command::new("/usr/bin/nsenter");
-                wrapped.arg(format!("--target={}", holder.id()));
-                if !is_root() {
-                    wrapped.args(["--user", "--preserve-credentials"]);
-                }
-                wrapped.arg("--net").arg("--").arg(command.get_program());
-                wrapped
+        let mut wrapped = Command::new("/usr/bin/nsenter");
+        if let Some(holder) = &self.holder {
+            wrapped.arg(format!("--target={}", holder.id()));
+            if !is_root() {
+                wrapped.args(["--user", "--preserve-credentials"]);
             }
-            None => Command::new(command.get_program()),
-        };
-        // All variables were set one by one on a cleared command; what they say is repeated on a cleared one.
-        wrapped.args(command.get_args()).env_clear();
-        wrapped.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            wrapped.arg("--net").arg("--");
+            repeat(command, &mut wrapped);
+        } else {
+            wrapped = Command::new(command.get_program());
+            wrapped.args(command.get_args());
+            surroundings(command, &mut wrapped);
+        }
         if let Some(directory) = command.get_current_dir() {
             wrapped.current_dir(directory);
         }
@@ -90,6 +88,17 @@ impl Drop for NetNs {
             let _ = holder.wait();
         }
     }
+}
+
+/// Repeats `command` behind the words of `wrapped`: program, arguments and environment.
+pub(crate) fn repeat(command: &Command, wrapped: &mut Command) {
+    wrapped.arg(command.get_program()).args(command.get_args());
+    surroundings(command, wrapped);
+}
+
+/// All variables were set one by one on a cleared command; what they say is repeated on a cleared one.
+fn surroundings(command: &Command, wrapped: &mut Command) {
+    wrapped.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
 }
 
 fn is_root() -> bool {

@@ -12,6 +12,11 @@ pub fn fake_agent_path() -> PathBuf {
     built("fake-agent")
 }
 
+/// The program file of the stand-in for azlin.
+pub fn fake_azlin_path() -> PathBuf {
+    built("fake-azlin")
+}
+
 /// The Amplifier stand-in's program file.
 pub fn amplifier_stand_in_path() -> PathBuf {
     built("amplifier-stand-in")

@@ -64,6 +64,11 @@ pub trait Explain: std::error::Error {
     fn hint(&self) -> Option<String> {
         None
     }
+
+    /// Facts for programs, by name, printed as `error.context` with `--json`.
+    fn facts(&self) -> std::collections::BTreeMap<String, String> {
+        std::collections::BTreeMap::new()
+    }
 }
 
 #[cfg(test)]

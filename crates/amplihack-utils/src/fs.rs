@@ -40,8 +40,9 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
 }
 
 pub(crate) fn read_open_limited(file: &File, limit: u64) -> io::Result<Vec<u8>> {
-    // Our own files fit, so that one read takes them.
-    let mut bytes = Vec::with_capacity(4096);
+    // Our own files fit, so that one read takes them, and what is longer is not moved about as it grows.
+    let length = file.metadata().map_or(0, |found| found.len()).min(limit);
+    let mut bytes = Vec::with_capacity(usize::try_from(length + 1).unwrap_or_default().max(4096));
     file.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {limit} bytes")));
@@ -72,12 +73,22 @@ pub enum Durability {
 ///
 /// A reader sees the old file or the new one, never a part. On an error the old file is untouched and nothing is left behind.
 pub fn write_atomic(path: &Path, contents: &[u8], mode: u32, durability: Durability) -> io::Result<()> {
+    write_atomic_with(path, mode, durability, |file| file.write_all(contents))
+}
+
+/// The same with what `write` writes, for contents that are in no one piece.
+pub fn write_atomic_with(
+    path: &Path,
+    mode: u32,
+    durability: Durability,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
         .prefix(".amplihack-")
         .permissions(std::fs::Permissions::from_mode(mode))
         .tempfile_in(directory)?;
-    file.write_all(contents)?;
+    write(file.as_file_mut())?;
     // The umask may have taken bits away.
     file.as_file().set_permissions(std::fs::Permissions::from_mode(mode))?;
     if durability == Durability::Machine {

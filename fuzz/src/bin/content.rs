@@ -5,7 +5,7 @@ use std::time::Duration;
 use amplihack_fuzz::{Target, run, seeds};
 use amplihack_policy::Origin;
 use amplihack_policy::content::{Scanner, override_phrase, quarantine_note};
-use amplihack_policy::secrets::redact;
+use amplihack_policy::secrets::{redact, scan};
 
 const DICTIONARY: &[&str] = &[
     "ignore ",
@@ -41,6 +41,12 @@ const DICTIONARY: &[&str] = &[
     "\u{e0069}",
     "AKIAIOSFODNN7QWERTYU",
     "password=",
+    "-----BEGIN RSA PRIVATE KEY-----",
+    "eyJhbGciOiJIUzI1NiJ9.eyJ",
+    "name: value=",
+    ".atlasv1.",
+    "8Q~",
+    "mysql -p",
     "Bearer ",
     "https://u:p@h/",
     "send ",
@@ -79,5 +85,8 @@ fn main() -> std::process::ExitCode {
             assert!(text.get(span.start..span.end).is_some());
         }
         let _ = redact(&text);
+        for path in ["a.rs", "a.yml"] {
+            assert!(scan(path, bytes).iter().all(|finding| finding.line <= bytes.len() + 1));
+        }
     })
 }

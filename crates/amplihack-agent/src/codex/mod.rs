@@ -185,6 +185,6 @@ pub(crate) static PROFILE: Profile = Profile {
     },
     scrub: &["CODEX_MANAGED_*"],
     withheld: &[],
-    keys: &["OPENAI_API_KEY", "CODEX_API_KEY"],
+    keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     refuses_requests: None,
 };

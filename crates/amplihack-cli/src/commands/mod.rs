@@ -15,6 +15,7 @@ mod man;
 mod parallel;
 pub(crate) mod policy;
 pub(crate) mod recipe;
+pub(crate) mod remote;
 pub(crate) mod sessions;
 pub(crate) mod stream;
 mod uninstall;
@@ -45,6 +46,7 @@ pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
         Command::Recipe(command) => recipe::run(command, env),
         Command::Auto(args) => auto::run(args, env),
         Command::Parallel(args) => parallel::run(args, env),
+        Command::Remote(command) => remote::run(*command, env),
         Command::Sessions(command) => sessions::run(command, env),
         Command::Stream(command) => stream::run(command),
         Command::Config(command) => config::run(command, env),

@@ -1,153 +1,155 @@
-//! Credentials that only their place shows: values of names like `password`, users' passwords in addresses.
+//! Credentials that only their place shows: values of names like `password`.
 
-use super::{Found, Rule, entropy, is_placeholder};
+use super::names::{self, Kind};
+use super::values::{self, Value};
+use super::{Care, Found, Rule, address, blocks, is_placeholder, marks, random, spaced};
 use crate::decision::Span;
 
-/// Endings of names whose values are secret, without signs, in lower case.
-const NAMES: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "pwd",
-    "secret",
-    "token",
-    "apikey",
-    "accesskey",
-    "secretkey",
-    "privatekey",
-    "credential",
-    "credentials",
-    "authkey",
-];
+/// A name that says its value is secret, and where that stands.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) name: Span,
+    pub(super) kind: Kind,
+    pub(super) care: Care,
+}
 
-/// The credential whose name ends right before `at`: an `=`, `:`, a blank after a flag, or `://`.
-pub(super) fn at(text: &[u8], at: usize) -> Option<Found> {
+impl<'a> Place<'a> {
+    pub(super) fn new(text: &'a [u8], name: Span, care: Care) -> Option<Self> {
+        let kind = names::kind(&text[name.start..name.end])?;
+        Some(Self { text, name, kind, care })
+    }
+
+    fn name(&self) -> &'a [u8] {
+        &self.text[self.name.start..self.name.end]
+    }
+
+    /// The credential, if the value is one.
+    pub(super) fn with(&self, value: Value) -> Option<Found> {
+        let Value { start, end, .. } = value;
+        let bytes = &self.text[start..end];
+        let rule = match self.kind {
+            Kind::Login => (bytes.len() >= 12 && blocks::is_login(bytes)).then_some("basic-auth")?,
+            Kind::Header => return self.header(start),
+            Kind::Password | Kind::Key => names::provider(self.name(), bytes)
+                .filter(|_| random::entropy(bytes) >= 2.9 && !is_placeholder(bytes))
+                .or_else(|| values::is_secret(self, &value).then_some("password"))?,
+        };
+        Some(Found { rule: Rule(rule), span: Span { start, end } })
+    }
+
+    /// The credential behind the scheme of a header's value.
+    fn header(&self, start: usize) -> Option<Found> {
+        let (scheme, length) = values::credential_of(self.text, start)?;
+        let basic = self.text[start..start + scheme].eq_ignore_ascii_case(b"basic ");
+        let start = start + scheme;
+        let bytes = &self.text[start..start + length];
+        let shown = if basic {
+            self.care == Care::Redaction && length >= 8 || blocks::is_login(bytes)
+        } else {
+            length >= 20 && random::looks_random(bytes)
+        };
+        let rule = if basic { "basic-auth" } else { "bearer" };
+        (shown && !is_placeholder(bytes))
+            .then_some(Found { rule: Rule(rule), span: Span { start, end: start + length } })
+    }
+}
+
+/// The credential that the sign at `at` shows.
+pub(super) fn at(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    let rest = &text[at..];
+    let before = at.checked_sub(1).map_or(b'\n', |before| text[before]);
     match text[at] {
-        b':' if text[at..].starts_with(b"://") => url_password(text, at + 3),
-        b'=' | b':' => named(text, at, name_before(text, at)?),
-        b' ' => flag(text, at),
+        b'-' if rest.starts_with(b"----") => blocks::private_key(text, at),
+        b'~' | b'.' => marks::at(text, at),
+        _ if care == Care::Binary => (text[at] == b':').then(|| marks::at(text, at))?,
+        b'-' => spaced::database_flag(text, at, care),
+        b':' if rest.starts_with(b"://") => address::password(text, at + 3, care),
+        b':' if rest.starts_with(b"::") || before == b':' => None,
+        b':' => marks::at(text, at).or_else(|| assigned(text, at, care)),
+        // `a != b` says what it is not.
+        b'=' if !matches!(before, b'!' | b'<' | b'>') => assigned(text, at, care),
+        b' ' | b'\t' => spaced::at(text, at, care),
+        b'|' | b'?' if rest.get(1) == rest.first() => quoted_after(text, at, 2, care),
+        b',' if matches!(before, b'"' | b'\'') => quoted_after(text, at, 1, care),
+        b'>' if before.is_ascii_alphanumeric() => element(text, at, care),
         _ => None,
     }
 }
 
-/// The name that ends before `at`; a quote may close it, blanks may follow it.
-fn name_before(text: &[u8], at: usize) -> Option<&[u8]> {
-    let mut end = at;
-    while end > 0 && at - end < 4 && matches!(text[end - 1], b' ' | b'"' | b'\'' | b'\\') {
-        end -= 1;
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+/// The name that ends at `end`.
+pub(super) fn name_at(text: &[u8], end: usize) -> Option<Span> {
+    let length = text[..end].iter().rev().take(64).take_while(|&&byte| is_name(byte)).count();
+    let start = end - length;
+    // The end of a path in code, `Key::Token`, is the name of a type.
+    (length > 0 && !text[..start].ends_with(b"::")).then_some(Span { start, end })
+}
+
+/// The name that ends before `at`; a quote may close it, blanks and a second sign of the operator may follow it.
+fn name_before(text: &[u8], at: usize) -> Option<Span> {
+    let between = |byte: &&u8| matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'?' | b'+' | b']');
+    name_at(text, at - text[..at].iter().rev().take(4).take_while(between).count())
+}
+
+/// `NAME = VALUE` in all its spellings.
+fn assigned(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    let span = name_before(text, at)?;
+    if let Some(place) = Place::new(text, span, care) {
+        return place.with(values::after(text, at + 1));
     }
-    let length = text[..end]
-        .iter()
-        .rev()
-        .take(64)
-        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
-        .count();
-    (length > 0).then(|| &text[end - length..end])
-}
-
-fn is_secret(name: &[u8]) -> bool {
-    let plain: String = name
-        .iter()
-        .filter(|byte| byte.is_ascii_alphanumeric())
-        .map(|byte| char::from(byte.to_ascii_lowercase()))
-        .collect();
-    NAMES.iter().any(|ending| plain.ends_with(ending))
-}
-
-fn named(text: &[u8], at: usize, name: &[u8]) -> Option<Found> {
-    if !is_secret(name) {
+    let name = &text[span.start..span.end];
+    if name.len() == 5 && name.eq_ignore_ascii_case(b"value") {
+        return Place::new(text, named_beside(text, at)?, care)?.with(values::after(text, at + 1));
+    }
+    if name == b"Private-Lines" {
+        return blocks::putty_key(text, at);
+    }
+    if text[at] != b'=' || name.len() > 16 {
         return None;
     }
-    let mut start = at + 1;
-    // `:=`, `==`, `=>` are not followed by other signs of that kind in code that compares.
-    while start < text.len() && start - at < 6 && matches!(text[start], b' ' | b'>' | b'=' | b'\\') {
-        start += 1;
-    }
-    let quote = text.get(start).copied().filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
-    start += usize::from(quote.is_some());
-    let loose = |byte: u8| {
-        byte.is_ascii_whitespace()
-            || matches!(byte, b'"' | b'\'' | b'`' | b';' | b',' | b')' | b'&' | b'|' | b'<' | b'}')
+    // `const API_KEY: &str = "…"`
+    let typed =
+        |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'&' | b'\'' | b' ' | b'<' | b'.');
+    let before = text[..span.start].iter().rev().take(24).take_while(typed).count();
+    let colon = span.start.checked_sub(before + 1).filter(|&colon| text[colon] == b':')?;
+    let place = Place::new(text, name_before(text, colon)?, care)?;
+    place.with(Some(values::after(text, at + 1)).filter(|value| value.quoted)?)
+}
+
+/// The name that an attribute or a line before says: `key="NAME" value=…`, `name: NAME⏎ value: …`.
+fn named_beside(text: &[u8], at: usize) -> Option<Span> {
+    let from = at.saturating_sub(120);
+    let window = &text[from..at];
+    let label = |word: &[u8]| {
+        let found = window.windows(word.len()).rposition(|part| part.eq_ignore_ascii_case(word))?;
+        Some(found + word.len())
     };
-    let length = text[start..]
-        .iter()
-        .take(512)
-        .take_while(|&&byte| {
-            quote.map_or_else(|| !loose(byte), |quote| byte != quote && byte != b'\n' && byte != b'\\')
-        })
-        .count();
-    secret_value(&text[start..start + length], quote.is_some())
-        .then_some(Found { rule: Rule("password"), span: Span { start, end: start + length } })
+    let start = label(b"name=").max(label(b"key=")).max(label(b"name:"))?;
+    let start = start + window[start..].iter().take_while(|byte| matches!(byte, b' ' | b'"' | b'\'')).count();
+    let length = window[start..].iter().take_while(|&&byte| is_name(byte) || byte == b':').count();
+    // At most one line between them.
+    let lines = window[start..].iter().filter(|&&byte| byte == b'\n').count();
+    (lines <= 1 && length > 0).then(|| Span { start: from + start, end: from + start + length })
 }
 
-/// Whether a value looks chosen or random, and not like code, a type, a path or a word.
-fn secret_value(value: &[u8], quoted: bool) -> bool {
-    let code =
-        |byte: &u8| matches!(byte, b'(' | b'{' | b'[' | b'<') || !quoted && matches!(byte, b'$' | b'*');
-    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
-    let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
-    let signs =
-        value.iter().filter(|byte| matches!(byte, b'!' | b'@' | b'#' | b'%' | b'^' | b'+' | b'$')).count();
-    value.len() >= 6
-        && !value.iter().any(code)
-        && letters > 0
-        && (digits > 0 || signs > 0)
-        && !value.contains(&b' ')
-        && !value.starts_with(b"/")
-        && !value.starts_with(b"./")
-        && !value.windows(2).any(|two| two == b"::")
-        && !value.windows(3).any(|three| three == b"://")
-        && entropy(value) >= 2.5
-        && !is_placeholder(value)
+/// `getenv("NAME") || "VALUE"`, `("NAME", "VALUE")`.
+fn quoted_after(text: &[u8], at: usize, operator: usize, care: Care) -> Option<Found> {
+    let end = if at > 0 && text[at - 1] == b')' { at - 1 } else { at };
+    let place = Place::new(text, name_before(text, end)?, care)?;
+    place.with(Some(values::after(text, at + operator)).filter(|value| value.quoted)?)
 }
 
-/// `--password VALUE`, `--token VALUE`, `-u user:password`.
-fn flag(text: &[u8], at: usize) -> Option<Found> {
-    let name = name_before(text, at)?;
-    let mut start = at + 1;
-    start += usize::from(matches!(text.get(start), Some(b'"' | b'\'')));
-    let length = text[start..]
-        .iter()
-        .take(512)
-        .take_while(|byte| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\''))
-        .count();
-    let value = &text[start..start + length];
-    if matches!(name, b"-u" | b"--user") {
-        let colon = value.iter().position(|&byte| byte == b':')?;
-        let password = &value[colon + 1..];
-        let shown = !password.starts_with(b"$")
-            && !password.iter().all(u8::is_ascii_digit)
-            && password.len() >= 3
-            && !is_placeholder(password)
-            && !password.contains(&b'/');
-        return shown.then_some(Found {
-            rule: Rule("basic-auth"),
-            span: Span { start: start + colon + 1, end: start + length },
-        });
+/// `<password>VALUE</password>`
+fn element(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    let place = Place::new(text, name_at(text, at)?, care)?;
+    if !text[..place.name.start].ends_with(b"<") {
+        return None;
     }
-    let named = name.starts_with(b"--") && is_secret(name) && !value.starts_with(b"-");
-    (named && secret_value(value, false))
-        .then_some(Found { rule: Rule("password"), span: Span { start, end: start + length } })
-}
-
-/// The password in `scheme://user:password@host`; `start` is behind the slashes.
-fn url_password(text: &[u8], start: usize) -> Option<Found> {
-    let authority = text[start..]
-        .iter()
-        .take(512)
-        .take_while(|byte| {
-            !byte.is_ascii_whitespace() && !matches!(byte, b'/' | b'"' | b'\'' | b'<' | b'>' | b'?' | b'#')
-        })
-        .count();
-    let authority = &text[start..start + authority];
-    let host = authority.iter().rposition(|&byte| byte == b'@')?;
-    let colon = authority[..host].iter().position(|&byte| byte == b':')?;
-    let password = &authority[colon + 1..host];
-    let shown = password.len() >= 3
-        && !is_placeholder(password)
-        && !matches!(password, b"password" | b"pass" | b"pw" | b"passwd" | b"secret");
-    shown.then_some(Found {
-        rule: Rule("url-password"),
-        span: Span { start: start + colon + 1, end: start + host },
-    })
+    let length = text[at + 1..].iter().take(512).take_while(|&&byte| byte != b'<' && byte != b'\n').count();
+    let end = at + 1 + length;
+    text[end..].starts_with(b"</").then(|| place.with(Value { start: at + 1, end, quoted: true }))?
 }

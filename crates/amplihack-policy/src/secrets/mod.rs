@@ -1,7 +1,19 @@
-//! Credentials in text, found by their shapes: a prefix, letters, a length, randomness, and not a placeholder.
+//! Credentials in text, found by their shapes: a prefix, letters, a length, randomness, and not a placeholder; and by their names.
+//!
+//! One search serves the redaction of what is written down, the rules about what leaves the machine, and the [`scan`] of files. It costs
+//! a start nothing: its tables are made by the compiler.
 
+mod address;
+mod allow;
 mod assign;
+mod blocks;
+mod marks;
+mod names;
+mod random;
+mod scan;
 mod shapes;
+mod spaced;
+mod values;
 
 #[cfg(test)]
 mod tests;
@@ -9,10 +21,14 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
+pub use allow::{Allowed, NotAFingerprint};
+pub use random::{entropy, is_placeholder};
+pub use scan::{Finding, scan, scan_part};
+
 use crate::decision::Span;
 
 /// Which kind of credential it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct Rule(pub &'static str);
 
 impl Rule {
@@ -40,25 +56,102 @@ pub struct Found {
     pub span: Span,
 }
 
+/// How sure a search has to be of a credential that has no shape of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Care {
+    /// Rather too much than too little: what is taken out of a log is not missed.
+    Redaction,
+    /// Each stops a person: only what opens something. Values may go without quotes.
+    Settings,
+    /// The same, where words without quotes are names.
+    Code,
+    /// Shapes only.
+    Binary,
+}
+
 /// The credentials in `text`, in order, none inside another. Linear in the text.
 pub fn find(text: &[u8]) -> Vec<Found> {
+    search(text, Care::Redaction)
+}
+
+/// What to do at a byte.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Nothing begins here.
+    Over,
+    /// A letter of a word; a shape may begin with its first.
+    Word,
+    /// A sign that credentials have beside or inside them.
+    Sign,
+}
+
+static STEPS: [Step; 256] = {
+    let mut steps = [Step::Over; 256];
+    let mut byte = 0_u8;
+    loop {
+        if byte.is_ascii_alphanumeric() || byte == b'_' {
+            steps[byte as usize] = Step::Word;
+        } else if matches!(byte, b'=' | b':' | b' ' | b'\t' | b'-' | b'~' | b'.' | b',' | b'>' | b'|' | b'?')
+        {
+            steps[byte as usize] = Step::Sign;
+        }
+        if byte == 255 {
+            break;
+        }
+        byte += 1;
+    }
+    steps
+};
+
+fn search(text: &[u8], care: Care) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     let mut at = 0;
     while at < text.len() {
-        let hit = shapes::at(text, at).or_else(|| assign::at(text, at));
+        let step = STEPS[usize::from(text[at])];
+        let hit = match step {
+            Step::Over => None,
+            Step::Sign => assign::at(text, at, care),
+            Step::Word => word(text, at).filter(|hit| care != Care::Binary || hit.rule.0 != "bearer"),
+        };
         at = match hit {
-            Some(hit) if hit.span.end > at => {
-                // The value of an assignment may hold a shape with a better name.
-                let inner = (hit.rule.0 == "password")
-                    .then(|| (hit.span.start..hit.span.end).find_map(|inner| shapes::at(text, inner)));
-                let hit = inner.flatten().map_or(hit, |inner| Found { rule: inner.rule, ..hit });
+            Some(hit)
+                if hit.span.end > at && found.last().is_none_or(|last| last.span.end <= hit.span.start) =>
+            {
+                let hit = with_best_name(text, hit);
                 found.push(hit);
                 hit.span.end
+            }
+            _ if step == Step::Word => {
+                let rest = text[at..].iter().take_while(|&&byte| STEPS[usize::from(byte)] == Step::Word);
+                at + rest.count()
             }
             _ => at + 1,
         };
     }
     found
+}
+
+/// The credential that begins with the word at `at`, or behind the letters of it that belong to an escape: `\n`, `%3D`.
+fn word(text: &[u8], at: usize) -> Option<Found> {
+    shapes::at(text, at).or_else(|| match (at.checked_sub(1).map(|before| text[before])?, &text[at..]) {
+        (b'\\', [b'n' | b'r' | b't', ..]) => shapes::at(text, at + 1),
+        (b'%', [first, second, ..]) if first.is_ascii_hexdigit() && second.is_ascii_hexdigit() => {
+            shapes::at(text, at + 2)
+        }
+        _ => None,
+    })
+}
+
+/// A value that its place shows may have a shape with a better name.
+fn with_best_name(text: &[u8], hit: Found) -> Found {
+    if !matches!(hit.rule.0, "password" | "url-password" | "basic-auth" | "bearer") {
+        return hit;
+    }
+    let inner = (hit.span.start..hit.span.end).find_map(|inner| {
+        let begins = inner == hit.span.start || STEPS[usize::from(text[inner - 1])] != Step::Word;
+        begins.then(|| shapes::at(text, inner))?
+    });
+    inner.map_or(hit, |inner| Found { rule: inner.rule, ..hit })
 }
 
 /// `text` with each credential replaced by `[redacted:<rule>]`.
@@ -81,67 +174,4 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     }
     out.push_str(&text[from..]);
     Cow::Owned(out)
-}
-
-/// Shannon's entropy of `bytes` in bits a byte: 0 for one byte repeated, about 4 for random hexadecimal, about 5 for random base64 of 40.
-pub fn entropy(bytes: &[u8]) -> f64 {
-    let mut counts = [0_u32; 256];
-    for &byte in bytes {
-        counts[usize::from(byte)] += 1;
-    }
-    let total = f64::from(u32::try_from(bytes.len()).unwrap_or(u32::MAX).max(1));
-    counts
-        .iter()
-        .filter(|&&count| count > 0)
-        .map(|&count| {
-            let share = f64::from(count) / total;
-            -share * share.log2()
-        })
-        .sum()
-}
-
-/// Words that stand where a credential will be.
-const PLACEHOLDERS: &[&str] = &[
-    "example",
-    "your",
-    "changeme",
-    "change_me",
-    "change-me",
-    "placeholder",
-    "redacted",
-    "xxxx",
-    "****",
-    "....",
-    "dummy",
-    "insert",
-    "replace",
-    "todo",
-    "sample",
-    "my_",
-    "my-",
-    "mytoken",
-    "mypassword",
-    "fake",
-    "notreal",
-    "not-a-real",
-    "0000000",
-    "1234567890",
-    "abcdefgh",
-    "deadbeef",
-    "test-",
-    "test_",
-    "none",
-    "null",
-    "undefined",
-    "secret_here",
-    "goes-here",
-    "goes_here",
-    "foobar",
-];
-
-/// Whether `value` only stands for a credential.
-pub fn is_placeholder(value: &[u8]) -> bool {
-    let lower = value.to_ascii_lowercase();
-    let names = PLACEHOLDERS.iter().any(|word| lower.windows(word.len()).any(|part| part == word.as_bytes()));
-    names || matches!(value, [b'<' | b'$' | b'{' | b'%' | b'[' | b'(' | b'*', ..])
 }

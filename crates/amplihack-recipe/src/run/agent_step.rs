@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::process::Command;
+use std::path::PathBuf;
 
 use amplihack_agent::command::relay::{Relay, relay};
 use amplihack_agent::event::FailKind;
@@ -13,6 +13,7 @@ use amplihack_launcher::discover::{Versions, discover};
 use amplihack_launcher::{Hosting, LaunchRequest, Streams, Task as LaunchTask, Wanted, plan, start_events};
 use amplihack_session::Deadlines;
 use amplihack_session::journal::Recorded;
+use amplihack_session::step::StepProgram;
 use amplihack_utils::config::Config;
 use amplihack_utils::launcher_context::SessionId;
 use amplihack_utils::prompt_delivery::PromptDelivery;
@@ -113,8 +114,8 @@ async fn by_launcher(
     let mut files = process::Files::default();
     let mut ran: Ran = match adopted {
         Some(ended) => ended.into(),
-        None => match command(world, launcher, task, ask, &mut files) {
-            Ok(command) => process::run(world, &task.name, command, &ask.cwd, ask.timeout, stop).await,
+        None => match program(world, launcher, task, ask, &mut files) {
+            Ok(program) => process::run(world, &task.name, &program, ask.timeout, stop).await,
             Err(error) => Ended::NotStarted(error).into(),
         },
     };
@@ -127,13 +128,13 @@ async fn by_launcher(
     ran
 }
 
-fn command(
+fn program(
     world: &World,
     launcher: &Launcher,
     task: &Task,
     ask: &Ask,
     files: &mut process::Files,
-) -> Result<Command, String> {
+) -> Result<StepProgram, String> {
     let system = match &ask.definition {
         Some(definition) => format!("{definition}\n\n{NO_REENTRY}"),
         None => NO_REENTRY.to_owned(),
@@ -157,10 +158,12 @@ fn command(
         allow_tools: launcher.allow_tools,
     })
     .map_err(|error| error.to_string())?;
-    let mut command = Command::new(&launcher.program);
-    command.arg(launcher.agent.name()).arg("--").args(args);
-    command.env_clear().envs(world.scripts.iter());
-    Ok(command)
+    Ok(StepProgram {
+        path: PathBuf::from(&launcher.program),
+        arguments: [launcher.agent.name().into(), "--".into()].into_iter().chain(args).collect(),
+        environment: world.scripts.clone(),
+        directory: ask.cwd.clone(),
+    })
 }
 
 /// What the end of a launcher's program means.

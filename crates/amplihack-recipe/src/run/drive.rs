@@ -238,13 +238,11 @@ async fn do_task(
             if let Some(ended) = task.adopt.as_deref().and_then(|name| process::adopted(world, name)) {
                 return ended.into();
             }
-            match process::script(world, &task.name, prepared) {
+            match process::script(world, &task.name, prepared, cwd) {
                 Err(error) => {
                     Ended::NotStarted(format!("the step's files cannot be written: {error}")).into()
                 }
-                Ok((command, _files)) => {
-                    process::run(world, &task.name, command, cwd, *timeout, stopped).await
-                }
+                Ok((program, _files)) => process::run(world, &task.name, &program, *timeout, stopped).await,
             }
         }
     }

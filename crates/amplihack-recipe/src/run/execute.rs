@@ -17,9 +17,11 @@ use super::{
     scripts_environment,
 };
 use crate::context::Context;
+use crate::given::Given;
 use crate::journal::{Entry, Header, Journal, RUN_ID, runs};
 use crate::plan::Plan;
 use crate::result::{RunResult, SCHEMA_VERSION, StepResult};
+use crate::resume::hold;
 
 /// A run that is asked for.
 pub struct Execution {
@@ -29,8 +31,12 @@ pub struct Execution {
     pub settings: Settings,
     /// Names and values at the start.
     pub context: Context,
+    /// How the command was called, for a resume to do the same.
+    pub asked: serde_json::Value,
     /// What a resume has to be given again.
-    pub given: serde_json::Value,
+    pub given: Given,
+    /// The run is locked already, by a resume that has looked at it.
+    pub lock: Option<FileLock>,
     /// The runner's environment.
     pub env: Env,
     /// Where runs are kept; `None`: nowhere.
@@ -109,8 +115,20 @@ pub fn dry_run(plan: Plan, settings: Settings, context: Context) -> Option<RunRe
 ///
 /// Every entry is in the journal before `seen` is shown it.
 pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<RunResult, ExecuteError> {
-    let Execution { plan, settings, context, given, env, home, door, depth: (depth, limit), grace, signals } =
-        execution;
+    let Execution {
+        plan,
+        settings,
+        context,
+        asked,
+        given,
+        lock,
+        env,
+        home,
+        door,
+        depth: (depth, limit),
+        grace,
+        signals,
+    } = execution;
     let root = &plan.root().recipe;
     if let Some(fault) = preflight(root, &context, &settings.cwd) {
         return Ok(RunResult {
@@ -148,14 +166,17 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
     };
     let kept = |error: LogError| ExecuteError::Run(RunError::Journal(error));
     let mut journal = Journal::open(&directory).map_err(kept)?;
-    let _lock = FileLock::acquire(&directory.join("lock"), Duration::ZERO)
+    let _lock = lock
+        .map_or_else(|| hold(&directory), Ok)
         .map_err(|source| ExecuteError::Locked { run: settings.run_id.clone(), source })?;
+    let given = given.keep(&directory).map_err(failed("what is given cannot be kept"))?;
     let pid = std::process::id();
     let header = Header {
         schema_version: SCHEMA_VERSION,
         run_id: settings.run_id.clone(),
         recipe: root.source.path.clone(),
         name: root.name.clone(),
+        asked,
         given,
         sources: sources(&plan),
         cwd: settings.cwd.clone(),
@@ -165,8 +186,6 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
     let header = Entry::Runner(Box::new(header));
     journal.append(std::slice::from_ref(&header)).map_err(kept)?;
     seen(&header);
-    // It holds all that was given. A step is a fork of this process, and what is in its memory makes that slower.
-    drop(header);
     let scripts = scripts_environment(&env, &settings.run_id, depth, limit, door.agent().name());
     // A launch counts for itself.
     let agents = env.clone().with(RUN_ID, settings.run_id.as_str());

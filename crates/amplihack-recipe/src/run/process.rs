@@ -1,13 +1,13 @@
 //! A step's program, from its script to what it said.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
-use amplihack_session::step::{Background, Spooled, StepRun, StepSpec};
+use amplihack_session::step::{Background, Spooled, StepProgram, StepRun, StepSpec};
 use amplihack_session::{Deadline, Why};
-use amplihack_utils::fs::{Durability, write_atomic};
+use amplihack_utils::fs::{Durability, write_atomic_with};
 use amplihack_utils::sys::{Signal, StepRecord};
 use tokio::sync::watch;
 
@@ -21,6 +21,9 @@ const ERROR: usize = 4_000;
 /// The longest script that is an argument; the kernel's limit is a little more.
 const SCRIPT: usize = 100_000;
 
+/// What runs scripts.
+const BASH: &str = "/bin/bash";
+
 /// What came of a program.
 pub(super) struct Ran {
     pub(super) ended: Ended,
@@ -33,25 +36,29 @@ impl From<Ended> for Ran {
     }
 }
 
-/// The command that runs `prepared`, and the files that it needs, which are removed when it has ended.
-pub(super) fn script(world: &World, name: &str, prepared: &Prepared) -> io::Result<(Command, Files)> {
+/// The program that runs `prepared`, and the files that it needs, which are removed when it has ended.
+pub(super) fn script(
+    world: &World,
+    name: &str,
+    prepared: &Prepared,
+    cwd: &Path,
+) -> io::Result<(StepProgram, Files)> {
     let mut files = Files::default();
-    let mut command = Command::new("/bin/bash");
-    command
-        .env_clear()
-        .envs(world.scripts.iter())
-        .envs(prepared.env.iter().map(|(name, value)| (name, value)));
-    if let Some(values) = &prepared.sourced {
-        let path = files.write(world, &format!("{name}.values"), values)?;
-        command.env(VALUES, path);
+    let mut environment = world.scripts.clone();
+    for (name, value) in &prepared.env {
+        environment.set(name, value);
     }
-    if prepared.text.len() > SCRIPT {
+    if !prepared.large.is_empty() {
+        let path = files.write_with(world, &format!("{name}.values"), |file| prepared.write_large(file))?;
+        environment.set(VALUES, path);
+    }
+    let arguments = if prepared.text.len() > SCRIPT {
         let path = files.write(world, &format!("{name}.sh"), prepared.text.as_bytes())?;
-        command.arg(path);
+        vec![path.into()]
     } else {
-        command.arg("-c").arg(&prepared.text);
-    }
-    Ok((command, files))
+        vec!["-c".into(), prepared.text.as_str().into()]
+    };
+    Ok((StepProgram { path: BASH.into(), arguments, environment, directory: cwd.to_owned() }, files))
 }
 
 /// Private files that are removed when this is dropped.
@@ -60,8 +67,17 @@ pub(super) struct Files(Vec<std::path::PathBuf>);
 
 impl Files {
     pub(super) fn write(&mut self, world: &World, name: &str, contents: &[u8]) -> io::Result<&Path> {
+        self.write_with(world, name, |file| file.write_all(contents))
+    }
+
+    fn write_with(
+        &mut self,
+        world: &World,
+        name: &str,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<&Path> {
         let path = world.directory.join("steps").join(name);
-        write_atomic(&path, contents, 0o600, Durability::Process)?;
+        write_atomic_with(&path, 0o600, Durability::Process, write)?;
         self.0.push(path);
         self.0.last().map(std::path::PathBuf::as_path).ok_or_else(|| io::ErrorKind::Other.into())
     }
@@ -77,22 +93,21 @@ impl Drop for Files {
     }
 }
 
-/// Runs `command` in `cwd` to its end, or until this process is told to stop.
+/// Runs `program` to its end, or until this process is told to stop.
 pub(super) async fn run(
     world: &World,
     name: &str,
-    mut command: Command,
-    cwd: &Path,
+    program: &StepProgram,
     timeout: Option<Duration>,
     mut stop: watch::Receiver<Option<Signal>>,
 ) -> Ran {
+    let cwd = &program.directory;
     if !cwd.is_dir() {
         let error =
             format!("the working directory {} is no directory; check working_dir and -C", cwd.display());
         return Ended::NotStarted(error).into();
     }
-    command.current_dir(cwd);
-    let spec = StepSpec { command, spool: &world.spool, name, timeout, grace: world.grace };
+    let spec = StepSpec { program, spool: &world.spool, name, timeout, grace: world.grace };
     let mut run = match StepRun::start(spec).await {
         Ok(run) => run,
         Err(error) => return Ended::NotStarted(error.to_string()).into(),

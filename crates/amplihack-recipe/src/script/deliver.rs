@@ -1,6 +1,8 @@
 //! How values reach a script: small ones in its environment, large ones in a file that it reads.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use super::Use;
 use super::names::{NUMBER, VARIABLE};
@@ -16,18 +18,31 @@ const LARGEST: usize = 96 << 10;
 const TOTAL: usize = 256 << 10;
 
 /// A script with what it needs to run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Prepared {
     /// What bash is to run.
     pub text: String,
     /// Variables of its environment. What the runner's own environment has of `RECIPE_VAR_*` and `RECIPE_NUMBER_*` is not to be
     /// passed on: a name that has no value is to be unset.
     pub env: Vec<(String, String)>,
-    /// Assignments of values that are too large for an environment. They are to be written to a file that only its owner can read,
-    /// whose absolute path is the value of [`VALUES`]; the script reads it first, and ends with 1 if it cannot.
-    pub sourced: Option<Vec<u8>>,
+    /// Values that are too large for an environment. They are to be [written](Self::write_large) to a file that only its owner can
+    /// read, whose absolute path is the value of [`VALUES`]; the script reads it first, and ends with 1 if it cannot.
+    pub large: Vec<Value>,
     /// Names of placeholders that have no value.
     pub missing: Vec<String>,
+}
+
+impl Prepared {
+    /// Writes the large values as the script reads them: each with a NUL behind it, which no variable holds.
+    pub fn write_large(&self, out: &mut impl Write) -> io::Result<()> {
+        for value in &self.large {
+            for part in value.text().split('\0') {
+                out.write_all(part.as_bytes())?;
+            }
+            out.write_all(b"\0")?;
+        }
+        Ok(())
+    }
 }
 
 /// Values under the names of their variables.
@@ -58,7 +73,7 @@ impl Delivery {
     /// The script that runs with these values.
     pub(super) fn finish(self, script: &str, missing: Vec<String>) -> Prepared {
         let mut prepared = Prepared { missing, ..Prepared::default() };
-        let mut file = Vec::new();
+        let mut names = Vec::new();
         let mut total = 0;
         for (name, value) in self.0 {
             let text = value.text();
@@ -67,17 +82,23 @@ impl Delivery {
                 total += size;
                 prepared.env.push((name, without_nul(text)));
             } else {
-                assign(&mut file, &name, text);
+                names.push(name);
+                prepared.large.push(value);
             }
         }
-        if file.is_empty() {
+        if names.is_empty() {
             script.clone_into(&mut prepared.text);
             return prepared;
         }
-        file.extend_from_slice(format!("unset -v {VALUES}\n").as_bytes());
-        prepared.sourced = Some(file);
-        // On the script's first line, so that the numbers of its lines stay.
-        prepared.text = format!(". \"${{{VALUES}}}\" || exit 1;{script}");
+        // On the script's first line, so that the numbers of its lines stay. A variable that was in the environment would be handed
+        // on to programs.
+        let mut text = format!("unset -v {};{{ ", names.join(" "));
+        for (number, name) in names.iter().enumerate() {
+            let and = if number == 0 { "" } else { " && " };
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{and}IFS= read -r -d '' {name}");
+        }
+        prepared.text = format!("{text}; }} <\"${{{VALUES}}}\" || exit 1;unset -v {VALUES};{script}");
         prepared
     }
 }
@@ -85,29 +106,6 @@ impl Delivery {
 /// No variable holds a NUL.
 fn without_nul(text: &str) -> String {
     text.replace('\0', "")
-}
-
-/// Bytes of a string in the file: the time that bash takes for one grows with the square of its length.
-const PIECE: usize = 32 << 10;
-
-/// Assigns `text` to a variable that is not handed on to programs.
-fn assign(file: &mut Vec<u8>, name: &str, text: &str) {
-    file.reserve(text.len() + text.len() / 1024 * name.len() + 64);
-    file.extend_from_slice(format!("unset -v {name}\n{name}=\n").as_bytes());
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE));
-        file.extend_from_slice(format!("{name}+='").as_bytes());
-        for byte in piece.bytes() {
-            match byte {
-                0 => {}
-                b'\'' => file.extend_from_slice(b"'\\''"),
-                byte => file.push(byte),
-            }
-        }
-        file.extend_from_slice(b"'\n");
-        rest = behind;
-    }
 }
 
 /// Whether bash can calculate `text` without looking up a name: numbers, operators, brackets. A name could hold a subscript with a

@@ -116,9 +116,11 @@ impl Room {
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .env("OUT", &out);
-        bash.env("LC_ALL", "C.UTF-8").envs(prepared.env).stdin(std::process::Stdio::null());
-        if let Some(file) = prepared.sourced {
-            std::fs::write(self.path("values"), file).unwrap();
+        bash.env("LC_ALL", "C.UTF-8")
+            .envs(prepared.env.iter().map(|(name, value)| (name, value)))
+            .stdin(std::process::Stdio::null());
+        if !prepared.large.is_empty() {
+            prepared.write_large(&mut std::fs::File::create(self.path("values")).unwrap()).unwrap();
             bash.env(VALUES, self.path("values"));
         }
         let output = bash.output().unwrap();
@@ -241,4 +243,48 @@ fn large_values_are_not_handed_on_and_lost_ones_end_the_script() {
         .status();
     assert_eq!(status.unwrap().code(), Some(1));
     assert!(!room.canary());
+}
+
+#[test]
+fn large_values_of_any_characters_come_as_they_are() {
+    let ascii: String = (1..=127_u8).map(char::from).collect();
+    let many = [ascii.as_str(), "\u{80}\u{a0}é€𝄞\u{feff}\\\\\\\n'\"", " \t\n"].concat().repeat(1500);
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let texts = [many.clone(), format!("\n {many}\\"), format!("{many}\n\n"), "z".repeat(200_000)];
+    let context: Context =
+        texts.iter().enumerate().map(|(n, text)| (format!("v{n}"), Value::string(text.as_str()))).collect();
+    let script =
+        "for v in {{v0}} {{v1}} {{v2}} {{v3}}; do printf '%s\\0' \"$v\"; done >\"$OUT\"; env >>\"$OUT\"";
+    let prepared = Script::parse(script).prepare(&context);
+    assert_eq!(prepared.large.len(), 4);
+    prepared.write_large(&mut std::fs::File::create(at("values")).unwrap()).unwrap();
+    for locale in ["C", "C.UTF-8"] {
+        let status = std::process::Command::new("/bin/bash")
+            .args(["-c", &prepared.text])
+            .env_clear()
+            .env("LC_ALL", locale)
+            .env("PATH", "/usr/bin:/bin")
+            .env("OUT", at("out"))
+            .env("RECIPE_VAR_v0", "of the environment")
+            .env(VALUES, at("values"))
+            .status();
+        assert!(status.unwrap().success());
+        let out = std::fs::read(at("out")).unwrap();
+        let parts: Vec<&[u8]> = out.split(|byte| *byte == 0).collect();
+        assert_eq!(parts.len(), 5, "{locale}");
+        for (part, text) in parts.iter().zip(&texts) {
+            assert!(*part == text.as_bytes(), "{locale}: {} and {} bytes", part.len(), text.len());
+        }
+        assert!(!String::from_utf8_lossy(parts[4]).contains("RECIPE_V"), "{locale}");
+    }
+    // A file that ends too early is no value.
+    std::fs::write(at("values"), "cut").unwrap();
+    let cut = std::process::Command::new("/bin/bash")
+        .args(["-c", &prepared.text])
+        .env("OUT", at("cut"))
+        .env(VALUES, at("values"))
+        .status();
+    assert_eq!(cut.unwrap().code(), Some(1));
+    assert!(!at("cut").exists());
 }

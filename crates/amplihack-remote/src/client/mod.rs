@@ -1,6 +1,15 @@
 //! One user of remote sessions: the configuration's answers, and what a call sets beside the options of the six commands.
 
+pub(crate) mod answers;
+mod exec;
+mod ground;
+mod home;
+mod machines;
+mod refresh;
+mod start;
 mod validate;
+mod watch;
+mod ways;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,6 +73,8 @@ pub struct Client {
     pub(crate) config: Config,
 }
 
+pub use watch::Show;
+
 /// Who is told what goes on.
 pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -121,6 +132,11 @@ impl Client {
         })
     }
 
+    /// A variable of this client's environment.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.process.text(name)
+    }
+
     /// The backend, or how to choose one.
     pub(crate) fn backend(&self) -> Result<Backend, RemoteError> {
         self.backend.ok_or_else(|| {
@@ -159,4 +175,11 @@ impl std::fmt::Debug for Client {
 /// Something that the user said and that cannot be used.
 pub(crate) fn invalid(message: impl Into<String>) -> RemoteError {
     RemoteError::Validation(ErrorContext::new(message))
+}
+
+/// Whether nobody knows what became of a command, or its machine may answer another time.
+pub(crate) fn unheard(error: &RemoteError) -> bool {
+    let reason = error.fact("reason");
+    matches!(error, RemoteError::Transfer(_))
+        && matches!(reason, Some("unreachable" | "saturated" | "refused"))
 }

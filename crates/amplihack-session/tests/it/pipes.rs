@@ -24,6 +24,20 @@ fn stdin_arrives_whole_while_the_child_echoes_it() {
 }
 
 #[test]
+fn files_are_stdin_and_stdout_without_being_held() {
+    let dir = tempfile::tempdir().unwrap();
+    let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+    std::fs::write(&from, pattern(TEN_MB)).unwrap();
+    let outcome = run_clean(RunSpec {
+        stdin: Input::File(std::fs::File::open(&from).unwrap()),
+        stdout_file: Some(std::fs::File::create(&to).unwrap()),
+        ..spec("cat; echo said >&2")
+    });
+    assert!(std::fs::read(&to).unwrap() == pattern(TEN_MB));
+    assert_eq!((outcome.stdout.bytes.len(), text(&outcome.stderr.bytes)), (0, "said\n".into()));
+}
+
+#[test]
 fn a_child_that_writes_ten_megabytes_before_it_reads_ten_does_not_hang() {
     let script = "head -c 10485760 /dev/zero; head -c 10485760 /dev/zero >&2; wc -c";
     let outcome = run_clean(RunSpec { stdin: Input::Bytes(pattern(TEN_MB)), ..spec(script) });

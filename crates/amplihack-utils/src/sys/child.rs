@@ -82,7 +82,7 @@ pub fn record_child(command: &mut Command, file: File) {
 /// Writes this process's line of the process table to the end of `file`: one write, so that lines never mix.
 ///
 /// For a child before its exec: it calls `open`, `read` and `write`, and allocates nothing.
-pub(super) fn record_self(file: impl AsFd) -> io::Result<()> {
+fn record_self(file: impl AsFd) -> io::Result<()> {
     let stat = rustix::fs::open(c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut line = [0_u8; 2048];
     let length = rustix::io::read(&stat, &mut line)?;

@@ -10,15 +10,18 @@ mod keeper;
 pub mod last_words;
 mod limits;
 mod proc;
+mod raw;
 mod signal;
 mod terminal;
 mod work;
 
 pub use capture::{Captured, capture};
 pub use child::{ChildOptions, become_subreaper, ended_child, prepare_child, record_child, recorded};
-pub use keeper::{Keep, StepRecord, keep};
+pub use keeper::{Keep, Keeper, PreparedKeeper, StepProgram, StepRecord, not_started};
 pub use limits::{ArgLimits, arg_limits, exec_cost};
-pub use proc::{Proc, children, environ_has, is_main_thread, living, process_alive, processes, start_time};
+pub use proc::{
+    Proc, boot_id, children, environ_has, is_main_thread, living, process_alive, processes, start_time,
+};
 pub use rustix::process::Signal;
 pub use signal::{
     Exit, ended, ignores, open_pidfd, reap, send, send_to_group, send_to_process, stop_self, stopped,

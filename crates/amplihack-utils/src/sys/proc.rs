@@ -84,6 +84,11 @@ pub fn living(pid: u32) -> Option<Proc> {
     process(pid).ok().flatten().filter(|process| !process.dead)
 }
 
+/// The kernel's name for this start of the machine; empty where it has none. Start times mean something only within one.
+pub fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
 /// Whether the process `pid` that started at `start_time` still runs. One that waits to be reaped does not.
 pub fn process_alive(pid: u32, start_time: u64) -> bool {
     living(pid).is_some_and(|process| process.start_time == start_time)

@@ -10,7 +10,7 @@ use amplihack_recipe::audit::Audit;
 use amplihack_recipe::bridge::Notice;
 use amplihack_recipe::context::Context;
 use amplihack_recipe::given::Given;
-use amplihack_recipe::journal::{Entry, runs as journal_runs};
+use amplihack_recipe::journal::{Entry, Recorded, runs as journal_runs};
 use amplihack_recipe::plan::{Mode, Plan, compile};
 use amplihack_recipe::progress::{Lines, Objects};
 use amplihack_recipe::result::{RunResult, report};
@@ -24,6 +24,7 @@ use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 use amplihack_utils::launcher_context::new_session_id;
+use amplihack_utils::lock::FileLock;
 use serde::{Deserialize, Serialize};
 
 use super::{Progress, ResultFormat, RunArgs, discovery, external, not_found, refused, runs, yaml};
@@ -38,7 +39,6 @@ const MAX_STEPS: u32 = 5000;
 /// What a run was asked for. It is kept with the run, so that a resume asks the same.
 #[derive(Debug, Serialize, Deserialize)]
 struct Asked {
-    given: Given,
     agent: AgentBinary,
     permissions: Option<String>,
     no_hooks: bool,
@@ -52,6 +52,9 @@ struct Asked {
 /// What is to be run, new or again.
 struct Wanted {
     asked: Asked,
+    given: Given,
+    /// A run that goes on is this process's.
+    lock: Option<FileLock>,
     entry: PathBuf,
     cwd: PathBuf,
     run_id: String,
@@ -70,7 +73,7 @@ pub(super) fn run(args: &RunArgs, env: &Env) -> Result<u8, Failure> {
     for warning in wanted.plan.warnings.iter().filter(|_| args.resume.is_none()) {
         ui::note("warning", warning);
     }
-    let context = wanted.asked.given.over(&wanted.plan.root().recipe.context, env);
+    let context = wanted.given.over(&wanted.plan.root().recipe.context, env);
     if args.dry_run {
         let settings = settings(&wanted.asked, wanted.run_id, wanted.cwd, wanted.done);
         return dry_run(wanted.plan, settings, context).map_or(Ok(1), |result| print(&result, args.format));
@@ -90,7 +93,6 @@ fn new(args: &RunArgs, env: &Env, here: &Path) -> Result<Wanted, Failure> {
         args.agent.unwrap_or_else(|| resolve_in(&cwd, env, &System::new(env), jiff::Timestamp::now()).agent);
     let recipe_dirs = args.recipe_dir.iter().map(|dir| here.join(dir)).collect();
     let asked = Asked {
-        given,
         agent,
         permissions: args.permissions.map(|level| Permissions::from(level).to_string()),
         no_hooks: args.no_hooks,
@@ -103,39 +105,49 @@ fn new(args: &RunArgs, env: &Env, here: &Path) -> Result<Wanted, Failure> {
     let discovery = discovery(env, here, &cwd, &asked.recipe_dirs);
     let name = args.recipe.as_deref().unwrap_or_default();
     let entry = discovery.entry(name, here).map_err(|error| not_found(&error.to_string()))?;
-    let plan =
-        compile(&entry, &discovery, Mode::Strict, &asked.given.names()).map_err(|error| refused(&error))?;
+    let plan = compile(&entry, &discovery, Mode::Strict, &given.names()).map_err(|error| refused(&error))?;
     let run_id =
         new_session_id().map_err(|error| Failure::system("no id for the run could be made", &error))?;
-    Ok(Wanted { asked, entry, cwd, run_id: run_id.to_string(), done: Done::default(), plan })
+    Ok(Wanted {
+        asked,
+        given,
+        lock: None,
+        entry,
+        cwd,
+        run_id: run_id.to_string(),
+        done: Done::default(),
+        plan,
+    })
 }
 
 /// A run that goes on: what its dead runner left is ended first.
 fn again(id: &str, env: &Env, config: &Config) -> Result<Wanted, Failure> {
-    let run = runs::one(env, id)?;
+    let failed = |message: String, hint: &str| Failure::of("cannot_resume", message, hint, ExitKind::Failed);
+    let found = runs::one(env, id)?;
+    may_go_on(&found)?;
+    let lock = resume::hold(&found.directory).map_err(|error| {
+        failed(
+            format!("the run {id} is somebody else's now: {error}"),
+            "wait for the end of the other resume",
+        )
+    })?;
+    // Another resume may have had it in between.
+    let run = Recorded::read(&found.directory)
+        .map_err(|error| failed(error.to_string(), "begin it anew with `amplihack recipe run`"))?
+        .unwrap_or(found);
+    may_go_on(&run)?;
     let header = &run.header;
     let id = &header.run_id;
-    let failed = |message: String, hint: &str| Failure::of("cannot_resume", message, hint, ExitKind::Failed);
-    match run.state() {
-        "running" => {
-            let message = format!("the run {id} is running, as process {}", header.pid);
-            return Err(failed(message, "wait for its end, or end that process"));
-        }
-        "completed" => {
-            return Err(failed(
-                format!("the run {id} is complete"),
-                "start a new one with `amplihack recipe run`",
-            ));
-        }
-        _ => {}
-    }
-    let asked: Asked = serde_json::from_value(header.given.clone()).map_err(|_| {
+    let asked: Asked = serde_json::from_value(header.asked.clone()).map_err(|_| {
         let message = format!("the run {id} was begun by another command, or another version");
         failed(message, "begin it anew with `amplihack recipe run`")
     })?;
+    let given = run
+        .given()
+        .map_err(|error| failed(error.to_string(), "begin it anew with `amplihack recipe run`"))?;
     let discovery = discovery(env, &header.cwd, &header.cwd, &asked.recipe_dirs);
-    let plan = compile(&header.recipe, &discovery, Mode::Strict, &asked.given.names())
-        .map_err(|error| refused(&error))?;
+    let plan =
+        compile(&header.recipe, &discovery, Mode::Strict, &given.names()).map_err(|error| refused(&error))?;
     let now = sources(&plan);
     if let Some((path, _)) = now.iter().find(|found| !header.sources.contains(found)) {
         let message = format!("{} is not as it was when the run {id} began", path.display());
@@ -153,12 +165,28 @@ fn again(id: &str, env: &Env, config: &Config) -> Result<Wanted, Failure> {
     let done = resume::done(&run, &spool, env.amplihack_home().as_deref());
     Ok(Wanted {
         asked,
+        given,
+        lock: Some(lock),
         entry: header.recipe.clone(),
         cwd: header.cwd.clone(),
         run_id: id.clone(),
         done,
         plan,
     })
+}
+
+/// Refuses a run that is going on, or is done.
+fn may_go_on(run: &Recorded) -> Result<(), Failure> {
+    let id = &run.header.run_id;
+    let (message, hint) = match run.state() {
+        "running" => (
+            format!("the run {id} is running, as process {}", run.header.pid),
+            "wait for its end, or end that process",
+        ),
+        "completed" => (format!("the run {id} is complete"), "start a new one with `amplihack recipe run`"),
+        _ => return Ok(()),
+    };
+    Err(Failure::of("cannot_resume", message, hint, ExitKind::Failed))
 }
 
 fn settings(asked: &Asked, run_id: String, cwd: PathBuf, done: Done) -> Settings {
@@ -178,7 +206,7 @@ fn settings(asked: &Asked, run_id: String, cwd: PathBuf, done: Done) -> Settings
 }
 
 fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Config) -> Result<u8, Failure> {
-    let Wanted { asked, entry, cwd, run_id, done, plan } = wanted;
+    let Wanted { asked, given, lock, entry, cwd, run_id, done, plan } = wanted;
     let limit = u64::from(config.max_depth());
     let deep = depth(env, limit).map_err(|error| {
         Failure::of("too_deep", error, "a recipe that starts itself never ends", ExitKind::Failed)
@@ -218,8 +246,8 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
             ui::note("warning", format!("the audit could not be written: {error}"));
         }
     };
-    let given = serde_json::to_value(&asked)
-        .map_err(|error| Failure::input(format!("what is given has no JSON form: {error}")))?;
+    let kept = serde_json::to_value(&asked)
+        .map_err(|error| Failure::input(format!("what is asked for has no JSON form: {error}")))?;
     let (mut env, home) = (env.clone(), env.amplihack_home());
     // Dropped after the run: scripts that call Copilot as if it were Claude are understood while it goes on.
     let stand_in = if asked.agent == AgentBinary::Copilot { external::shim(&env, &run_id)? } else { None };
@@ -230,13 +258,13 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
         })
     });
     let settings = settings(&asked, run_id.clone(), cwd, done);
-    // The values are in the context and in the journal; a third time they would only make each step's fork slower.
-    drop(asked);
     let execution = Execution {
         settings,
         plan,
         context,
+        asked: kept,
         given,
+        lock,
         home: home.clone(),
         env,
         door: AgentDoor::Own(Box::new(own)),

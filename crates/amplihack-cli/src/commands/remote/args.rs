@@ -1,0 +1,376 @@
+//! The options of `amplihack remote`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use amplihack_agent::AgentBinary;
+use amplihack_remote::{Backend, CommandMode, SessionStatus, VMSize};
+use amplihack_utils::secret::Secret;
+use clap::{Args, Subcommand};
+
+use crate::cli::{Level, agent, duration};
+
+/// Commands about sessions on other machines.
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+pub(crate) enum RemoteCommand {
+    /// Work on a prompt on a machine, wait for its end, bring the work home, give the machine back
+    Exec(ExecArgs),
+    /// Begin to work on prompts, one session each, and return
+    Start(StartArgs),
+    /// Print the sessions
+    List(ListArgs),
+    /// Print what a session wrote
+    Output(OutputArgs),
+    /// End a session
+    Kill(KillArgs),
+    /// Sum up machines and sessions
+    Status(StatusArgs),
+    /// Wait for sessions to end
+    Wait(WaitArgs),
+    /// Bring a session's work into this repository, under refs/remotes/remote-exec/
+    Pull(PullArgs),
+    /// Watch a session in tmux on its machine
+    Attach(AttachArgs),
+    /// Look at the machines, take them out of use, give back what is idle
+    #[command(subcommand)]
+    Pool(PoolCommand),
+    /// Say whether the machines have what sessions need
+    Doctor(DoctorArgs),
+}
+
+/// Commands about machines.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PoolCommand {
+    /// Print the machines
+    List(StatusArgs),
+    /// Place no more sessions on a machine
+    Drain(DrainArgs),
+    /// Give back rented machines on which nothing ran for a while
+    Gc(GcArgs),
+}
+
+// Where sessions run, and as what.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Where and how")]
+pub(crate) struct Where {
+    /// local: this machine; ssh: machines of hosts.toml; azlin: rented machines; slurm: a cluster
+    #[arg(long, value_name = "NAME", value_parser = backend)]
+    pub backend: Option<Backend>,
+    /// Use only this machine of hosts.toml
+    #[arg(long, value_name = "NAME")]
+    pub host: Option<String>,
+    /// Use only machines of hosts.toml with this label; may be repeated
+    #[arg(long, value_name = "LABEL")]
+    pub label: Vec<String>,
+    /// The agent; default: the one that is in charge here (see `which`)
+    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    pub agent: Option<AgentBinary>,
+    /// What the agent may do without asking; default: the agent's own default, which mostly is to write nothing
+    #[arg(long, value_name = "LEVEL")]
+    pub permissions: Option<Level>,
+    /// A variable for the agent; without a value, this environment's; may be repeated
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
+    pub env: Vec<(String, Option<Secret>)>,
+    /// Send work that is not committed, and files that git does not ignore, too
+    #[arg(long)]
+    pub include_dirty: bool,
+    /// A finding of the secret scan that is none, by its fingerprint; may be repeated
+    #[arg(long, value_name = "FINGERPRINT")]
+    pub allow_secret: Vec<String>,
+    /// Send this amplihack where none is installed; without a value, the one that runs
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub upload: Option<PathBuf>,
+    /// Rent at most so many machines at once
+    #[arg(long, value_name = "N")]
+    pub max_vms: Option<usize>,
+    /// The state file; default: AMPLIHACK_REMOTE_STATE, else the one in the home
+    #[arg(long, value_name = "FILE")]
+    pub state_file: Option<PathBuf>,
+}
+
+// Options of `remote exec`.
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// How to work: auto, ultrathink, analyze or fix
+    #[arg(value_name = "COMMAND", value_parser = mode)]
+    pub command: CommandMode,
+    /// The prompt
+    #[arg(
+        value_name = "PROMPT",
+        required_unless_present = "prompt_file",
+        conflicts_with = "prompt_file",
+        allow_hyphen_values = false
+    )]
+    pub prompt: Option<String>,
+    /// Read the prompt from a file; - is stdin
+    #[arg(long, value_name = "F|-")]
+    pub prompt_file: Option<PathBuf>,
+    /// Ask the agent at most so often
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
+    pub max_turns: u32,
+    /// The Azure machine to rent
+    #[arg(long, value_name = "SKU", default_value = "Standard_D2s_v3")]
+    pub vm_size: String,
+    /// Work on this machine, which must be there, and leave it
+    #[arg(long, value_name = "NAME")]
+    pub vm_name: Option<String>,
+    /// Leave the machine in any case
+    #[arg(long)]
+    pub keep_vm: bool,
+    /// Make a new machine even if one is free
+    #[arg(long)]
+    pub no_reuse: bool,
+    /// The longest time, in minutes
+    #[arg(long, value_name = "MINUTES", default_value_t = 120, value_parser = clap::value_parser!(u64).range(5..=480))]
+    pub timeout: u64,
+    /// Where to rent; default: AZURE_REGION, else eastus
+    #[arg(long, value_name = "REGION")]
+    pub region: Option<String>,
+    /// A local port that a tunnel leads from to the machine's ssh
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// Send without a search for secrets
+    #[arg(long)]
+    pub skip_secret_scan: bool,
+    #[command(flatten)]
+    pub place: Where,
+    /// Print an object at the end
+    #[arg(long)]
+    pub json: bool,
+    /// More words for `azlin new`
+    #[arg(last = true, value_name = "AZLIN ARGS")]
+    pub azlin: Vec<String>,
+}
+
+// Options of `remote start`.
+#[derive(Debug, Args)]
+pub(crate) struct StartArgs {
+    /// The prompts, a session each
+    #[arg(value_name = "PROMPT", required_unless_present = "prompt_file", conflicts_with = "prompt_file")]
+    pub prompts: Vec<String>,
+    /// Read the prompts from a file: one a line, or separated by lines of ---; - is stdin
+    #[arg(long, value_name = "F|-")]
+    pub prompt_file: Option<PathBuf>,
+    /// How to work: auto, ultrathink, analyze or fix
+    #[arg(long, value_name = "COMMAND", default_value = "auto", value_parser = mode)]
+    pub command: CommandMode,
+    /// Ask the agent at most so often
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
+    pub max_turns: u32,
+    /// The tier of machines: s, m, l or xl, for 1, 2, 4 or 8 sessions
+    #[arg(long, value_name = "TIER", default_value = "l", value_parser = size)]
+    pub size: VMSize,
+    /// Where to rent; default: AZURE_REGION, else eastus
+    #[arg(long, value_name = "REGION")]
+    pub region: Option<String>,
+    /// A local port that a tunnel leads from to the machine's ssh
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// A start with the key of an earlier one answers with its sessions and starts nothing
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<String>,
+    /// Start no more after the first that could not be started
+    #[arg(long)]
+    pub fail_fast: bool,
+    #[command(flatten)]
+    pub place: Where,
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+}
+
+// Options of `remote list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only sessions that are pending, running, completed, failed or killed
+    #[arg(long, value_name = "STATUS", value_parser = status)]
+    pub status: Option<SessionStatus>,
+    /// Only sessions on this machine
+    #[arg(long, value_name = "NAME")]
+    pub vm: Option<String>,
+    /// Ask each machine once before
+    #[arg(long)]
+    pub refresh: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+// Options of `remote status` and `remote pool list`.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Ask each machine once before
+    #[arg(long)]
+    pub refresh: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+// Options of most commands.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// The state file; default: AMPLIHACK_REMOTE_STATE, else the one in the home
+    #[arg(long, value_name = "FILE")]
+    pub state_file: Option<PathBuf>,
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+}
+
+// Options of `remote output`.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// The session
+    pub session: String,
+    /// So many lines of the end
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub lines: u32,
+    /// Print what comes until the session ends, and end with its exit code
+    #[arg(long)]
+    pub follow: bool,
+    /// With --follow: begin at this byte, instead of the beginning
+    #[arg(long, value_name = "OFFSET", requires = "follow", default_value_t = 0)]
+    pub from: u64,
+    /// Print the bytes as they are; without it, keys that are known by their shape are masked
+    #[arg(long)]
+    pub raw: bool,
+    /// What making the session's work tree said, instead
+    #[arg(long, conflicts_with = "follow")]
+    pub setup: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+// Options of `remote kill`.
+#[derive(Debug, Args)]
+pub(crate) struct KillArgs {
+    /// The session
+    pub session: String,
+    /// Give its slot back even if its machine does not answer
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+// Options of `remote wait`.
+#[derive(Debug, Args)]
+pub(crate) struct WaitArgs {
+    /// The sessions; default: all that have not ended
+    pub sessions: Vec<String>,
+    /// Return when one of them has ended
+    #[arg(long)]
+    pub any: bool,
+    /// Return after this time, as in 90s or 2h, with 5
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+// Options of `remote pull`.
+#[derive(Debug, Args)]
+pub(crate) struct PullArgs {
+    /// The session
+    pub session: String,
+    /// Remove it from its machine after its work was verified here
+    #[arg(long)]
+    pub remove: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+// Options of `remote attach`.
+#[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    /// The session
+    pub session: String,
+    /// The state file; default: AMPLIHACK_REMOTE_STATE, else the one in the home
+    #[arg(long, value_name = "FILE")]
+    pub state_file: Option<PathBuf>,
+}
+
+// Options of `remote pool drain`.
+#[derive(Debug, Args)]
+pub(crate) struct DrainArgs {
+    /// The machine
+    pub vm: String,
+    /// Place sessions on it again
+    #[arg(long)]
+    pub undo: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+// Options of `remote pool gc`.
+#[derive(Debug, Args)]
+pub(crate) struct GcArgs {
+    /// How long nothing must have run, as in 30min
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30min")]
+    pub idle: Duration,
+    /// Say what would be given back; do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Give back machines though work of theirs was not brought home
+    #[arg(long)]
+    pub discard_results: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+// Options of `remote doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub place: Where,
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl RemoteCommand {
+    /// Whether errors are told as JSON.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Exec(args) => args.json,
+            Self::Start(args) => args.json,
+            Self::List(args) => args.common.json,
+            Self::Output(args) => args.common.json,
+            Self::Kill(args) => args.common.json,
+            Self::Status(args) | Self::Pool(PoolCommand::List(args)) => args.common.json,
+            Self::Wait(args) => args.common.json,
+            Self::Pull(args) => args.common.json,
+            Self::Attach(_) => false,
+            Self::Pool(PoolCommand::Drain(args)) => args.common.json,
+            Self::Pool(PoolCommand::Gc(args)) => args.common.json,
+            Self::Doctor(args) => args.json,
+        }
+    }
+}
+
+fn backend(word: &str) -> Result<Backend, String> {
+    word.parse()
+}
+
+fn mode(word: &str) -> Result<CommandMode, amplihack_remote::UnknownMode> {
+    word.parse()
+}
+
+fn size(word: &str) -> Result<VMSize, amplihack_remote::UnknownSize> {
+    word.parse()
+}
+
+fn status(word: &str) -> Result<SessionStatus, String> {
+    word.parse()
+}
+
+fn variable(word: &str) -> Result<(String, Option<Secret>), String> {
+    let (name, value) = match word.split_once('=') {
+        Some((name, value)) => (name, Some(Secret::new(value))),
+        None => (word, None),
+    };
+    if name.is_empty() {
+        return Err("there is no name".to_owned());
+    }
+    Ok((name.to_owned(), value))
+}

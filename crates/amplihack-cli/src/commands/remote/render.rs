@@ -1,0 +1,265 @@
+//! What `amplihack remote` prints for people.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use amplihack_policy::secrets::redact;
+use amplihack_remote::{
+    HostReport, IntegrationSummary, ListRow, PoolVm, RemoteStatus, Session, SessionStatus, Started, Swept,
+    WorkflowResult,
+};
+use jiff::Timestamp;
+
+use crate::ui;
+
+/// How much of a prompt is shown.
+const PROMPT: usize = 50;
+
+/// The sessions as a table.
+pub(super) fn list(rows: &[ListRow], now: Timestamp) -> String {
+    if rows.is_empty() {
+        return "No remote sessions found.\n".to_owned();
+    }
+    let mut text =
+        format!("{:<30}{:<32}{:<10}{:<8}PROMPT\n{}\n", "SESSION", "VM", "STATUS", "AGE", "-".repeat(120));
+    for row in rows {
+        let session = &row.session;
+        let condition = row.condition.map(|condition| format!("({condition}) ")).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{:<30}{:<32}{:<10}{:<8}{condition}{}",
+            session.session_id,
+            session.vm_name,
+            session.status,
+            age(session.created_at, now),
+            short(&session.prompt),
+        );
+    }
+    let _ = writeln!(text, "\nTotal: {} session(s)", rows.len());
+    text
+}
+
+/// How long ago that was, in minutes or hours.
+fn age(then: Timestamp, now: Timestamp) -> String {
+    let minutes = now.duration_since(then).as_secs().max(0) / 60;
+    if minutes < 60 { format!("{minutes}m") } else { format!("{}h", minutes / 60) }
+}
+
+/// The beginning of a prompt, on one line, without what a terminal would obey.
+pub(super) fn short(prompt: &str) -> String {
+    let clean: String = prompt.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let clean = clean.trim();
+    match clean.char_indices().nth(PROMPT) {
+        Some((end, _)) => format!("{}...", &clean[..end]),
+        None => clean.to_owned(),
+    }
+}
+
+/// What a command that changes something, or `--refresh`, would bring up to date.
+pub(super) fn unsettled(texts: &[String]) {
+    for text in texts {
+        ui::note("note", text);
+    }
+    if !texts.is_empty() {
+        ui::note("hint", "ask the machines: amplihack remote list --refresh");
+    }
+}
+
+/// What was started.
+pub(super) fn started(started: &Started) -> String {
+    let good: Vec<&Session> = started.rows.iter().filter_map(|row| row.outcome.as_ref().ok()).collect();
+    if good.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("Successfully started {} session(s):\n", good.len());
+    for session in good {
+        let _ = writeln!(text, "  - {}", session.session_id);
+    }
+    text + "\nUse 'amplihack remote output <session-id>' to view progress\n"
+}
+
+/// What came of `exec`.
+pub(super) fn exec(result: &WorkflowResult) -> String {
+    let mut text = String::new();
+    if let Some(vm) = &result.vm_name {
+        let _ = writeln!(text, "VM: {vm}");
+    }
+    if let Some(summary) = &result.summary {
+        text += &sums(summary);
+    }
+    text
+}
+
+/// What `pull` brought home.
+pub(super) fn summary(session: &str, summary: Option<&IntegrationSummary>) -> String {
+    let Some(summary) = summary else { return "Nothing was changed in this session.\n".to_owned() };
+    let mut text = sums(summary);
+    for branch in &summary.branches {
+        let _ = writeln!(text, "  git merge remote-exec/{session}/{branch}");
+    }
+    text
+}
+
+fn sums(summary: &IntegrationSummary) -> String {
+    let mut text = format!(
+        "Branches: {}\nCommits: {}\nFiles changed: {}\n",
+        summary.branches.len(),
+        summary.commits,
+        summary.files_changed
+    );
+    if !summary.conflicts.is_empty() {
+        let _ = writeln!(text, "Conflicts: {}", summary.conflicts.len());
+        for file in &summary.conflicts {
+            let _ = writeln!(text, "  {file}");
+        }
+    }
+    text
+}
+
+/// A session's log.
+pub(super) fn output(session: &Session, text: &str) -> String {
+    format!(
+        "=== Session: {} ===\nStatus: {}\nVM: {}\nPrompt: {}\n{}\n{text}",
+        session.session_id,
+        session.status,
+        session.vm_name,
+        short(&session.prompt),
+        "=".repeat(80),
+    )
+}
+
+/// How a session ended, in one line.
+pub(super) fn ended(session: &Session) -> String {
+    match session.exit_code {
+        Some(code) => format!("{} {} {code}\n", session.session_id, session.status),
+        None => format!("{} {}\n", session.session_id, session.status),
+    }
+}
+
+/// The exit code of a command that stands for a session.
+pub(super) fn code(session: &Session) -> u8 {
+    match (session.status, session.exit_code) {
+        (SessionStatus::Completed, _) => 0,
+        (_, Some(code)) if code != 0 => u8::try_from(code & 0xff).unwrap_or(1),
+        _ => 1,
+    }
+}
+
+/// The sums.
+pub(super) fn status(status: &RemoteStatus) -> String {
+    let RemoteStatus { pool, sessions, total_sessions } = status;
+    let mut text = format!("=== Remote Session Pool Status ===\n\nVMs: {} total\n", pool.total_vms);
+    text += &machines_in_short(&pool.vms);
+    let _ = write!(
+        text,
+        "\nSessions: {total_sessions} total\n  Running: {}\n  Completed: {}\n  Failed: {}\n  Killed: {}\n  Pending: {}\n",
+        sessions.running, sessions.completed, sessions.failed, sessions.killed, sessions.pending
+    );
+    text
+}
+
+fn machines_in_short(vms: &[PoolVm]) -> String {
+    let mut text = String::new();
+    for vm in vms {
+        let place: Vec<&str> =
+            [vm.size.as_str(), vm.region.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
+        let place = if place.is_empty() { String::new() } else { format!(" ({})", place.join(", ")) };
+        let percent = if vm.capacity == 0 { 0 } else { vm.active_sessions * 100 / vm.capacity };
+        let _ = writeln!(text, "  {}{place}", vm.name);
+        let _ = writeln!(text, "    Sessions: {}/{} ({percent}% capacity)", vm.active_sessions, vm.capacity);
+    }
+    text
+}
+
+/// The machines.
+pub(super) fn machines(vms: &[PoolVm]) -> String {
+    if vms.is_empty() { "No machines.\n".to_owned() } else { machines_in_short(vms) }
+}
+
+/// What `pool gc` did.
+pub(super) fn swept(swept: &Swept, dry_run: bool) -> String {
+    let mut text = String::new();
+    let done = if dry_run { "would be given back" } else { "was given back" };
+    for vm in &swept.released {
+        let _ = writeln!(text, "{vm} {done}.");
+    }
+    for (vm, why) in &swept.kept {
+        let _ = writeln!(text, "{vm} is kept: {why}.");
+    }
+    for (vm, why) in &swept.failed {
+        let _ = writeln!(text, "{vm} is still there: {why}.");
+    }
+    if text.is_empty() { "No machine is idle.\n".to_owned() } else { text }
+}
+
+/// What the machines have.
+pub(super) fn doctor(reports: &[HostReport]) -> String {
+    if reports.is_empty() {
+        return "No machines: name some in hosts.toml, or choose another --backend.\n".to_owned();
+    }
+    let mut text = String::new();
+    for report in reports {
+        let _ = writeln!(text, "{}: {}", report.host, if report.ready() { "ready" } else { "not ready" });
+        for fact in &report.facts {
+            let _ = writeln!(text, "  {fact}");
+        }
+        for problem in &report.problems {
+            let _ = writeln!(text, "  problem: {problem}");
+        }
+    }
+    text
+}
+
+/// `text` with keys masked, unless it shall be as it is.
+pub(super) fn masked(text: &str, raw: bool) -> String {
+    if raw { text.to_owned() } else { redact(text).into_owned() }
+}
+
+/// Writes bytes of an agent to stdout.
+pub(super) fn bytes(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
+}
+
+/// Shows a log as it comes, whole lines at a time so that a key in two pieces is seen; `raw` shows it at once and to the byte.
+pub(super) struct Mask {
+    raw: bool,
+    rest: Vec<u8>,
+}
+
+/// A line that is longer is shown in pieces.
+const LINE: usize = 64 * 1024;
+
+impl Mask {
+    /// Masks keys, or shows all as it is.
+    pub(super) fn new(raw: bool) -> Self {
+        Self { raw, rest: Vec::new() }
+    }
+
+    /// Shows the lines that are whole now.
+    pub(super) fn show(&mut self, new: &[u8]) -> io::Result<()> {
+        if self.raw {
+            return bytes(new);
+        }
+        self.rest.extend_from_slice(new);
+        let end = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let end = if end == 0 && self.rest.len() > LINE { self.rest.len() } else { end };
+        let lines: Vec<u8> = self.rest.drain(..end).collect();
+        write_masked(&lines)
+    }
+
+    /// Shows what is left without a line's end.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        write_masked(&std::mem::take(&mut self.rest))
+    }
+}
+
+fn write_masked(lines: &[u8]) -> io::Result<()> {
+    match str::from_utf8(lines) {
+        Ok(text) => bytes(redact(text).as_bytes()),
+        // What is no text is shown as it is where no key is in it.
+        Err(_) if amplihack_policy::secrets::find(lines).is_empty() => bytes(lines),
+        Err(_) => bytes(redact(&String::from_utf8_lossy(lines)).as_bytes()),
+    }
+}

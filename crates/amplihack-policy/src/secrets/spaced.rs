@@ -1,0 +1,92 @@
+//! Credentials behind a blank: options of programs, and words of a few formats.
+
+use super::assign::{Place, name_at};
+use super::names::Kind;
+use super::values::{self, Value};
+use super::{Care, Found, Rule, is_placeholder, random};
+use crate::decision::Span;
+
+/// The last three letters of words that are worth a look.
+const ENDS: [&[u8; 3]; 13] =
+    [b"ord", b"swd", b"pwd", b"ken", b"key", b"ret", b"ass", b"ase", b"ial", b"als", b"ode", b" -p", b" by"];
+
+/// `--password VALUE`, `-u user:password`, `login x password VALUE`, `ENV NAME VALUE`; the blank is at `at`.
+pub(super) fn at(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    let &[.., third, second, last] = &text[..at] else { return None };
+    // Most blanks follow other words.
+    if !matches!(last | 32, b'd' | b'n' | b'y' | b't' | b's' | b'e' | b'l' | b'p' | b'u' | b'r') {
+        return None;
+    }
+    if second == b'-' && last == b'u' || (third, second, last) == (b's', b'e', b'r') {
+        return login(text, at, care);
+    }
+    if !ENDS.contains(&&[third | 32, second | 32, last | 32]) {
+        return None;
+    }
+    let name = name_at(text, at)?;
+    let line = before_on_line(text, name.start);
+    let value = values::after_blank(text, at + 1)?;
+    let word = &text[name.start..name.end];
+    if matches!(word, b"-p" | b"BY" | b"by") {
+        let known = line.ends_with(b"sshpass ") || line.to_ascii_lowercase().ends_with(b"identified ");
+        return known.then(|| Place { text, name, kind: Kind::Password, care }.with(value))?;
+    }
+    let place = Place::new(text, name, care)?;
+    let head = line.trim_ascii();
+    let told = word.starts_with(b"--")
+        || [&b"ENV"[..], b"ARG", b"#define"].iter().any(|word| head.ends_with(word))
+        || word == b"requirepass" && line.is_empty()
+        || word.eq_ignore_ascii_case(b"password")
+            && (value.quoted || line.windows(6).any(|part| part == b"login "));
+    (told && !text[value.start..value.end].starts_with(b"-")).then(|| place.with(value))?
+}
+
+/// What is on the line before `at`, of its end at most.
+fn before_on_line(text: &[u8], at: usize) -> &[u8] {
+    let line = &text[at.saturating_sub(160)..at];
+    line.rsplit(|&byte| byte == b'\n').next().unwrap_or_default()
+}
+
+/// `-u user:password`
+fn login(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    let name = name_at(text, at)?;
+    if !matches!(&text[name.start..name.end], b"-u" | b"--user") {
+        return None;
+    }
+    let value = values::after_blank(text, at + 1)?;
+    let bytes = &text[value.start..value.end];
+    let colon = bytes.iter().position(|&byte| byte == b':')?;
+    let (user, password) = (&bytes[..colon], &bytes[colon + 1..]);
+    let shown = !password.starts_with(b"$")
+        && !password.iter().all(u8::is_ascii_digit)
+        && password.len() >= 3
+        && !is_placeholder(password)
+        && !password.contains(&b'/');
+    let counts = care == Care::Redaction
+        || password.len() >= 6
+            && password != user
+            && !random::is_weak(password)
+            && random::looks_chosen(password);
+    (shown && counts).then_some(Found {
+        rule: Rule("basic-auth"),
+        span: Span { start: value.start + colon + 1, end: value.end },
+    })
+}
+
+/// `mysql -uroot -pVALUE`; the dash is at `at`.
+pub(super) fn database_flag(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    if !text[at..].starts_with(b"-p") {
+        return None;
+    }
+    let line = before_on_line(text, at);
+    if !line.ends_with(b" ") || !line.windows(5).any(|part| part == b"mysql") {
+        return None;
+    }
+    let Value { start, end, .. } = values::after_blank(text, at + 2)?;
+    let bytes = &text[start..end];
+    let shown = bytes.len() >= 8
+        && random::looks_chosen(bytes)
+        && !is_placeholder(bytes)
+        && (care == Care::Redaction || !random::is_weak(bytes));
+    shown.then_some(Found { rule: Rule("password"), span: Span { start, end } })
+}

@@ -1,0 +1,62 @@
+//! The six commands as functions: a client by the configuration, and its method.
+
+use crate::client::Client;
+use crate::error::{ErrorContext, RemoteError};
+use crate::options::{
+    ExecOptions, KillOptions, KillResult, ListOptions, OutputOptions, RemoteStatus, SessionOutput,
+    StartOptions, StartResult, StatusOptions, WorkflowResult,
+};
+use crate::session::Session;
+
+/// Works on one prompt on a machine until its end, brings the work home, and gives the machine back.
+pub async fn exec(options: ExecOptions) -> Result<WorkflowResult, RemoteError> {
+    Client::from_config()?.exec(options).await
+}
+
+/// [`exec`] by its earlier name.
+pub async fn execute_remote_workflow(options: ExecOptions) -> Result<WorkflowResult, RemoteError> {
+    exec(options).await
+}
+
+/// Starts a session a prompt. If one could not be started, the error says which were; [`Client::start`] tells each prompt's fate.
+pub async fn start_sessions(options: StartOptions) -> Result<StartResult, RemoteError> {
+    let started = Client::from_config()?.start(options).await?;
+    let mut sessions = Vec::new();
+    let mut first = None;
+    for row in started.rows {
+        match row.outcome {
+            Ok(session) => sessions.push(session),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    match first {
+        None => Ok(StartResult { sessions }),
+        Some(error) => {
+            let ids: Vec<String> = sessions.into_iter().map(|session| session.session_id).collect();
+            Err(if ids.is_empty() { error } else { error.with("started", ids.join(" ")) })
+        }
+    }
+}
+
+/// The sessions, oldest first, as they are known here.
+pub async fn list_sessions(options: ListOptions) -> Result<Vec<Session>, RemoteError> {
+    Client::from_config()?.list(options).await
+}
+
+/// The last lines of what a session wrote.
+pub async fn capture_output(options: OutputOptions) -> Result<SessionOutput, RemoteError> {
+    if options.lines == 0 {
+        return Err(RemoteError::Validation(ErrorContext::new("lines must be at least 1")));
+    }
+    Client::from_config()?.output(options).await
+}
+
+/// Ends a session.
+pub async fn kill_session(options: KillOptions) -> Result<KillResult, RemoteError> {
+    Client::from_config()?.kill(options).await
+}
+
+/// Sums over machines and sessions, as they are known here.
+pub async fn status(options: StatusOptions) -> Result<RemoteStatus, RemoteError> {
+    Client::from_config()?.status(options).await
+}

@@ -1,0 +1,175 @@
+//! One prompt, from the package to the results.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use amplihack_utils::secret::Secret;
+use tokio::time::Instant;
+
+use crate::backend::Backend;
+use crate::client::Client;
+use crate::client::ground::Ground;
+use crate::client::refresh::GRACE;
+use crate::client::start::Job;
+use crate::client::watch::{Show, reached};
+use crate::error::{ErrorContext, RemoteError};
+use crate::options::{ExecOptions, WorkflowResult};
+use crate::pool::Wants;
+use crate::state::MadeFor;
+
+/// How much longer than the far side's own limit this side waits.
+const SLACK: Duration = Duration::from_mins(2);
+
+impl Client {
+    /// Works on one prompt until its end, brings the work home, and gives the machine back.
+    pub async fn exec(&self, options: ExecOptions) -> Result<WorkflowResult, RemoteError> {
+        self.exec_showing(options, None, &mut |_| Ok(())).await
+    }
+
+    /// The same, with the state in a file of its own, and the session's output shown as it comes.
+    pub async fn exec_showing(
+        &self,
+        options: ExecOptions,
+        state_file: Option<&Path>,
+        show: Show<'_>,
+    ) -> Result<WorkflowResult, RemoteError> {
+        self.validate_exec(&options)?;
+        let backend = self.backend()?;
+        self.work(options.command, options.max_turns).check()?;
+        let ground = self.ground(state_file)?;
+        self.settle(&ground).await?;
+        let client =
+            Self { host: options.vm_options.vm_name.clone().or_else(|| self.host.clone()), ..self.clone() };
+        let id = client.begin_one(&ground, backend, &options).await?;
+        let deadline = Instant::now() + Duration::from_secs(options.timeout_minutes * 60) + SLACK;
+        let session = match client.follow_until(&ground, &id, 0, Some(deadline), show).await {
+            Ok(session) => session,
+            Err(error) if error.fact("reason_end") == Some("deadline") => {
+                client.end_late(&ground, &id).await?;
+                return Err(error);
+            }
+            Err(error) => {
+                let hint =
+                    format!("the session goes on; see it again: amplihack remote output {id} --follow");
+                return Err(error.with("session_id", &id).with("hint", hint));
+            }
+        };
+        let summary = client
+            .bring_home(&ground, &id, &options.repo_path)
+            .await
+            .map_err(|error| error.with("vm", &session.vm_name))?;
+        let vm_name = client.clean_up(&ground, &id, &session.vm_name, options.vm_options.keep_vm).await?;
+        let exit_code = session.exit_code.ok_or_else(|| {
+            let record = ground.read().ok().and_then(|state| state.sessions.get(&id).cloned());
+            let why =
+                record.and_then(|record| record.error).unwrap_or_else(|| "no exit code is known".to_owned());
+            RemoteError::Execution(ErrorContext::new(format!("{id}: {why}")).with("session_id", &id))
+        })?;
+        Ok(WorkflowResult { exit_code, summary, vm_name })
+    }
+
+    /// Starts the session of an `exec`.
+    async fn begin_one(
+        &self,
+        ground: &Ground,
+        backend: Backend,
+        options: &ExecOptions,
+    ) -> Result<String, RemoteError> {
+        let vm = &options.vm_options;
+        let rents = backend.rents();
+        let wants = Wants {
+            backend,
+            host: self.host.clone(),
+            size: if rents && vm.vm_name.is_none() { vm.size.clone() } else { String::new() },
+            region: if rents && vm.vm_name.is_none() {
+                self.region(vm.region.as_deref())
+            } else {
+                String::new()
+            },
+            labels: self.labels.iter().cloned().collect(),
+            made_for: MadeFor::Exec,
+            reuse: !vm.no_reuse || !rents,
+            make: self.making(ground, backend, 1)?,
+            except: BTreeSet::new(),
+        };
+        if let Some(name) = vm.vm_name.as_ref().filter(|_| rents) {
+            self.adopt(ground, name, vm.tunnel_port).await?;
+        }
+        let package = self.package(&options.repo_path, options.skip_secret_scan).await?;
+        let job = Job {
+            prompts: vec![options.prompt.clone()],
+            mode: options.command,
+            max_turns: options.max_turns,
+            wants,
+            extra: vm.azlin_extra_args.clone(),
+            port: vm.tunnel_port,
+            key: Secret::new(options.api_key.clone()),
+            timeout_seconds: Some(options.timeout_minutes * 60),
+            package,
+            repo: options.repo_path.display().to_string(),
+        };
+        let (ids, mut outcomes) = self.begin(ground, &job).await?;
+        let id = ids.into_iter().next().unwrap_or_default();
+        match outcomes.remove(&id) {
+            Some(Err(error)) => Err(error.with("session_id", &id)),
+            _ => Ok(id),
+        }
+    }
+
+    /// Makes a machine known that the user names, that azlin has, and that this tool did not make.
+    async fn adopt(&self, ground: &Ground, name: &str, port: Option<u16>) -> Result<(), RemoteError> {
+        if ground.read()?.vm_pool.contains_key(name) {
+            return Ok(());
+        }
+        let listed = self.azlin(ground.azlin_runner()).find(name).await?;
+        let vm = listed.filter(crate::azlin::Vm::runs).ok_or_else(|| {
+            let context = ErrorContext::new(format!("VM not found: azlin lists no running machine '{name}'"));
+            RemoteError::Provisioning(context.with("vm", name))
+        })?;
+        let size = vm.vm_size.clone().unwrap_or_default();
+        let machine = crate::state::Machine {
+            vm: crate::state::Vm { name: name.to_owned(), size: size.clone(), ..Default::default() },
+            capacity: 1,
+            backend: Some(Backend::Azlin),
+            address: super::machines::found(&vm, port, &size).address,
+            ..Default::default()
+        };
+        ground.change(|state| {
+            state.know(machine, super::ground::now());
+            Ok(())
+        })
+    }
+
+    async fn end_late(&self, ground: &Ground, id: &str) -> Result<(), RemoteError> {
+        let state = ground.read()?;
+        reached(ground, state.session(id)?)?.end(id, GRACE).await?;
+        self.refresh_ground(ground).await.map(|_| ())
+    }
+
+    /// Removes what the session left on its machine, and gives the machine back if nothing keeps it. Answers its name if it stays.
+    async fn clean_up(
+        &self,
+        ground: &Ground,
+        id: &str,
+        machine: &str,
+        keep: bool,
+    ) -> Result<Option<String>, RemoteError> {
+        let state = ground.read()?;
+        if let Err(error) = reached(ground, state.session(id)?)?.remove(id).await {
+            self.say(&format!("{id} is still on {machine}: {error}"));
+        }
+        let ours = state
+            .vm_pool
+            .get(machine)
+            .is_some_and(|machine| machine.made_by_us && machine.made_for == Some(MadeFor::Exec));
+        if keep || !ours {
+            return Ok(Some(machine.to_owned()));
+        }
+        match self.give_back(ground, machine, false).await {
+            Ok(()) => Ok(None),
+            Err(error) if error.fact("reason") == Some("kept") => Ok(Some(machine.to_owned())),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The ends of sessions: ended, brought home, removed; machines given back.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::backend::Backend;
+use crate::client::answers::Swept;
+use crate::client::ground::{Ground, now};
+use crate::client::machines::orphans;
+use crate::client::refresh::GRACE;
+use crate::client::watch::reached;
+use crate::client::{Client, unheard};
+use crate::error::{ErrorContext, RemoteError};
+use crate::far::Far;
+use crate::options::{IntegrationSummary, KillOptions, KillResult};
+use crate::protocol::Collected;
+use crate::results::{ResultsOptions, integrate};
+use crate::state::{Admission, Retrieved};
+
+/// How often a download is taken up again where it was cut.
+const TRIES: u32 = 5;
+
+impl Client {
+    /// Ends a session. Without `force` a machine that does not answer is an error, and nothing is changed here.
+    pub async fn kill(&self, options: KillOptions) -> Result<KillResult, RemoteError> {
+        let KillOptions { session_id: id, force, state_file } = options;
+        let ground = self.ground(state_file.as_deref())?;
+        let record = ground.read()?.session(&id)?.clone();
+        if record.session.status.is_final() && !record.end_unconfirmed {
+            return Ok(KillResult {
+                session: record.session,
+                remote_kill_attempted: false,
+                remote_kill_succeeded: false,
+                capacity_released: false,
+            });
+        }
+        let held = |ground: &Ground| -> Result<bool, RemoteError> {
+            Ok(ground.read()?.vm_pool.values().any(|machine| machine.active_sessions.contains(&id)))
+        };
+        let held_before = held(&ground)?;
+        let attempted = !record.session.vm_name.is_empty();
+        let ended =
+            if attempted { self.end_there(&ground, &record.session.vm_name, &id).await } else { Ok(None) };
+        let (succeeded, code) = match ended {
+            Ok(code) => (attempted, code),
+            Err(_) if force => (false, None),
+            Err(error) => {
+                let hint =
+                    format!("try again, or give its slot back anyway: amplihack remote kill {id} --force");
+                return Err(error.with("session_id", &id).with("hint", hint));
+            }
+        };
+        ground.change(|state| {
+            state.killed(&id, code, succeeded || !attempted, now())?;
+            if succeeded {
+                state.end_confirmed(&id)?;
+            }
+            Ok(())
+        })?;
+        Ok(KillResult {
+            session: ground.read()?.session(&id)?.session.clone(),
+            remote_kill_attempted: attempted,
+            remote_kill_succeeded: succeeded,
+            capacity_released: held_before && !held(&ground)?,
+        })
+    }
+
+    /// Ends a session on its machine, and answers its code if it has one.
+    async fn end_there(&self, ground: &Ground, machine: &str, id: &str) -> Result<Option<i32>, RemoteError> {
+        let far = ground.far_of(&ground.read()?, machine)?;
+        let survivors = far.end(id, GRACE).await?;
+        if survivors > 0 {
+            let context = ErrorContext::new(format!("{survivors} processes of {id} do not end"));
+            return Err(RemoteError::Execution(context.with("host", machine)));
+        }
+        let seen = far.observe(&[id]).await?;
+        Ok(seen.first().and_then(|seen| match seen.state {
+            crate::protocol::FarState::Ended(code) | crate::protocol::FarState::Killed(code) => Some(code),
+            _ => None,
+        }))
+    }
+
+    /// Fetches a session's work into the repository at `repo`, and verifies it; `None`: the session changed nothing.
+    ///
+    /// With `remove` the session's directory on its machine is removed after that.
+    pub async fn pull(
+        &self,
+        id: &str,
+        repo: &Path,
+        remove: bool,
+        state_file: Option<&Path>,
+    ) -> Result<Option<IntegrationSummary>, RemoteError> {
+        let ground = self.ground(state_file)?;
+        let summary = self.bring_home(&ground, id, repo).await?;
+        if remove {
+            let state = ground.read()?;
+            if !state.session(id)?.session.status.is_final() {
+                let context = ErrorContext::new(format!("{id} has not ended, and stays on its machine"));
+                return Err(RemoteError::Cleanup(context.with("session_id", id)));
+            }
+            reached(&ground, state.session(id)?)?.remove(id).await?;
+        }
+        Ok(summary)
+    }
+
+    pub(super) async fn bring_home(
+        &self,
+        ground: &Ground,
+        id: &str,
+        repo: &Path,
+    ) -> Result<Option<IntegrationSummary>, RemoteError> {
+        let record = ground.read()?.session(id)?.clone();
+        let far = reached(ground, &record)?;
+        let (_, log_bytes) = self.observe_one(ground, &far, id).await?;
+        self.say(&format!("gathering the work of {id}"));
+        let collected = far.collect(id).await?;
+        let summary = if collected.bytes == 0 {
+            None
+        } else {
+            let private = tempfile::tempdir().map_err(|error| {
+                RemoteError::Transfer(format!("there is no place for the results: {error}").into())
+            })?;
+            let bundle = private.path().join("results.bundle");
+            download(&far, id, &collected, &bundle).await.map_err(|error| recoverable(error, id))?;
+            let results = integrate(ResultsOptions {
+                repo,
+                env: &self.process,
+                bundle: &bundle,
+                session_id: id,
+                base: record.base.as_deref().unwrap_or_default(),
+                wip: collected.wip.as_deref(),
+            })
+            .await
+            .map_err(|error| recoverable(error, id))?;
+            for note in &results.notes {
+                self.say(note);
+            }
+            Some(results.summary)
+        };
+        let refs =
+            summary.as_ref().map(|summary: &IntegrationSummary| summary.branches.clone()).unwrap_or_default();
+        ground.change(|state| {
+            let record = state.session_mut(id)?;
+            // Of one that goes on there will be more.
+            let verified = record.session.status.is_final();
+            record.retrieved = Some(Retrieved { refs, verified, at: now(), log_bytes });
+            Ok(())
+        })?;
+        Ok(summary)
+    }
+
+    /// A command that shows a session in tmux, in this terminal.
+    pub fn attach(&self, id: &str, state_file: Option<&Path>) -> Result<std::process::Command, RemoteError> {
+        let ground = self.ground(state_file)?;
+        let state = ground.read()?;
+        let record = state.session(id)?;
+        reached(&ground, record)?;
+        let machine = state.vm_pool.get(&record.session.vm_name).ok_or_else(|| {
+            RemoteError::Execution(
+                format!("machine '{}' is not known any more", record.session.vm_name).into(),
+            )
+        })?;
+        Ok(ground.terminal(machine, id))
+    }
+
+    /// Places no more sessions on a machine, or places them there again.
+    pub fn drain(&self, vm: &str, on: bool, state_file: Option<&Path>) -> Result<(), RemoteError> {
+        let ground = self.ground(state_file)?;
+        let admission = if on { Admission::Draining } else { Admission::Open };
+        ground.change(|state| state.set_admission(vm, admission))
+    }
+
+    /// Gives back rented machines on which nothing ran for `idle`.
+    pub async fn gc(
+        &self,
+        idle: Duration,
+        dry_run: bool,
+        discard: bool,
+        state_file: Option<&Path>,
+    ) -> Result<Swept, RemoteError> {
+        let ground = self.ground(state_file)?;
+        if !dry_run {
+            self.settle(&ground).await?;
+        }
+        let state = ground.read()?;
+        let mut swept = Swept::default();
+        for name in state.idle(idle, now()) {
+            match state.kept(&name, discard) {
+                Some(why) => _ = swept.kept.insert(name, why.to_string()),
+                None if dry_run => swept.released.push(name),
+                None => match self.give_back(&ground, &name, discard).await {
+                    Ok(()) => swept.released.push(name),
+                    Err(error) => _ = swept.failed.insert(name, error.to_string()),
+                },
+            }
+        }
+        if self.backend == Some(Backend::Azlin) {
+            let listed = self.azlin(ground.azlin_runner()).list().await?;
+            for name in orphans(&listed, &ground.read()?) {
+                let why =
+                    format!("nobody here knows it, and it costs money; delete it: azlin kill {name} --force");
+                swept.kept.insert(name, why);
+            }
+        }
+        Ok(swept)
+    }
+}
+
+/// Fetches a bundle, from where it was cut, until it is the one that was announced.
+async fn download(far: &Far, id: &str, collected: &Collected, to: &Path) -> Result<(), RemoteError> {
+    let mut last = None;
+    for _ in 0..TRIES {
+        match far.fetch(id, collected, to).await {
+            Ok(()) => return Ok(()),
+            Err(error) if unheard(&error) || error.fact("reason") == Some("digest") => last = Some(error),
+            Err(error) => return Err(error),
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    Err(last.unwrap_or_else(|| RemoteError::Transfer("the results could not be fetched".into())))
+}
+
+/// Says that nothing is lost, and how to get it.
+fn recoverable(error: RemoteError, id: &str) -> RemoteError {
+    error
+        .with("session_id", id)
+        .with("hint", format!("nothing was deleted; try again: amplihack remote pull {id}"))
+}

@@ -1,0 +1,205 @@
+//! Machines are asked once how their sessions stand, and what a process that died left behind is settled.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use crate::backend::Backend;
+use crate::client::Client;
+use crate::client::answers::{ListRow, Listing};
+use crate::client::ground::{Ground, now};
+use crate::client::machines::found;
+use crate::error::RemoteError;
+use crate::options::{ListOptions, RemoteStatus, StatusOptions};
+use crate::pool::{Action, Change, HostSeen, Job, LookedUp, Observations, SeenSession};
+use crate::protocol::FarState;
+use crate::session::Session;
+use crate::state::{self, State};
+
+/// How many machines are asked at once.
+const AT_ONCE: usize = 16;
+/// How long what is ended has to do so by itself.
+pub(super) const GRACE: Duration = Duration::from_secs(10);
+
+impl Client {
+    /// What is known here, without asking anybody and without writing anything.
+    pub fn listing(&self, options: &ListOptions) -> Result<Listing, RemoteError> {
+        let state = self.ground(options.state_file.as_deref())?.read()?;
+        let unsettled = state.needs_reconciling(state::Client::is_alive);
+        let wanted = |session: &Session| options.status.is_none_or(|status| status == session.status);
+        let mut rows: Vec<ListRow> = state
+            .sessions
+            .into_values()
+            .filter(|record| wanted(&record.session))
+            .map(|record| ListRow {
+                session: record.session,
+                condition: record.condition,
+                backend: record.backend,
+            })
+            .collect();
+        rows.sort_by(|one, other| {
+            (one.session.created_at, &one.session.session_id)
+                .cmp(&(other.session.created_at, &other.session.session_id))
+        });
+        Ok(Listing { rows, unsettled })
+    }
+
+    /// The sessions, as [`listing`](Self::listing) has them.
+    #[expect(clippy::unused_async, reason = "all six commands are asynchronous")]
+    pub async fn list(&self, options: ListOptions) -> Result<Vec<Session>, RemoteError> {
+        Ok(self.listing(&options)?.rows.into_iter().map(|row| row.session).collect())
+    }
+
+    /// Sums over machines and sessions, as they are known here.
+    #[expect(clippy::unused_async, reason = "all six commands are asynchronous")]
+    pub async fn status(&self, options: StatusOptions) -> Result<RemoteStatus, RemoteError> {
+        Ok(RemoteStatus::from(&self.ground(options.state_file.as_deref())?.read()?))
+    }
+
+    /// Asks each machine once, and brings what is known here up to date.
+    pub async fn refresh(&self, state_file: Option<&Path>) -> Result<Vec<Change>, RemoteError> {
+        self.refresh_ground(&self.ground(state_file)?).await
+    }
+
+    /// Settles what a process that died left behind, if there is anything.
+    pub(super) async fn settle(&self, ground: &Ground) -> Result<(), RemoteError> {
+        if !ground.read()?.needs_reconciling(state::Client::is_alive).is_empty() {
+            self.refresh_ground(ground).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn refresh_ground(&self, ground: &Ground) -> Result<Vec<Change>, RemoteError> {
+        let state = ground.read()?;
+        let seen = Observations { hosts: self.observe(ground, &state).await, looked_up: BTreeMap::new() };
+        let first =
+            ground.change(|state| state.reconcile(&seen, &ground.me, &state::Client::is_alive, now()))?;
+        let mut changes = first.changes;
+        let mut look_up = Vec::new();
+        for action in first.actions {
+            match action {
+                Action::LookUp(name) => look_up.push(name),
+                other => self.act(ground, other).await?,
+            }
+        }
+        if !look_up.is_empty() {
+            let looked_up = self.look_up(ground, &look_up).await?;
+            let seen = Observations { hosts: BTreeMap::new(), looked_up };
+            let second =
+                ground.change(|state| state.reconcile(&seen, &ground.me, &state::Client::is_alive, now()))?;
+            changes.extend(second.changes);
+        }
+        for change in &changes {
+            if let Change::MayCost(name, why) = change {
+                self.say(&format!("{name} may cost money, and nobody knows: {why}"));
+            }
+        }
+        Ok(changes)
+    }
+
+    /// One question a machine, all at the same time.
+    async fn observe(&self, ground: &Ground, state: &State) -> BTreeMap<String, HostSeen> {
+        let mut seen = BTreeMap::new();
+        let mut asked = JoinSet::new();
+        let mut waiting = state.to_observe().into_iter();
+        loop {
+            while asked.len() < AT_ONCE
+                && let Some((name, ids)) = waiting.next()
+            {
+                let Some(machine) = state.vm_pool.get(&name) else { continue };
+                let scheduled = machine.backend == Some(Backend::Slurm);
+                let far = ground.far(machine);
+                asked.spawn(async move {
+                    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                    let answer = match far.observe(&ids).await {
+                        Ok(sessions) => HostSeen::Answered(
+                            sessions
+                                .into_iter()
+                                .map(|observed| {
+                                    let job = scheduled.then_some(match observed.state {
+                                        // Submitting again finds the job by its name, if there is one.
+                                        FarState::Waiting => Job::Absent,
+                                        _ => Job::Known,
+                                    });
+                                    (observed.id.clone(), SeenSession { observed, job })
+                                })
+                                .collect(),
+                        ),
+                        Err(_) => HostSeen::Unreachable,
+                    };
+                    (name, answer)
+                });
+            }
+            match asked.join_next().await {
+                Some(Ok((name, answer))) => _ = seen.insert(name, answer),
+                Some(Err(_)) => {}
+                None => return seen,
+            }
+        }
+    }
+
+    async fn look_up(
+        &self,
+        ground: &Ground,
+        names: &[String],
+    ) -> Result<BTreeMap<String, LookedUp>, RemoteError> {
+        let listed = self.azlin(ground.azlin_runner()).list().await;
+        let state = ground.read()?;
+        let answer = |name: &String| match &listed {
+            Err(error) => LookedUp::Unknown(error.to_string()),
+            Ok(vms) => match vms.iter().find(|vm| vm.name == *name) {
+                None => LookedUp::Gone,
+                Some(vm) if vm.runs() => {
+                    let size =
+                        state.vm_pool.get(name).map(|machine| machine.vm.size.clone()).unwrap_or_default();
+                    LookedUp::There(found(vm, None, &size))
+                }
+                Some(vm) => LookedUp::Unknown(format!(
+                    "azlin lists it as {}",
+                    vm.power_state.as_deref().unwrap_or("there")
+                )),
+            },
+        };
+        Ok(names.iter().map(|name| (name.clone(), answer(name))).collect())
+    }
+
+    /// Does what the state asks for. What fails is left for the next time.
+    async fn act(&self, ground: &Ground, action: Action) -> Result<(), RemoteError> {
+        let state = ground.read()?;
+        match action {
+            Action::LookUp(_) => {}
+            Action::End(id, machine) => {
+                let ended = ground.far_of(&state, &machine)?.end(&id, GRACE).await;
+                if ended.is_ok_and(|survivors| survivors == 0) {
+                    ground.change(|state| state.end_confirmed(&id))?;
+                }
+            }
+            // The key came with the start that was cut off, and is not here any more: it is made sure that it never runs.
+            Action::FinishStart(id, machine) => {
+                let ended = ground.far_of(&state, &machine)?.end(&id, GRACE).await;
+                if ended.is_ok_and(|survivors| survivors == 0) {
+                    let why = "its start was cut off before it ran; start it again";
+                    ground.change(|state| state.failed(&id, why, now()))?;
+                }
+            }
+            Action::Resubmit(id, machine) => {
+                let far = ground.far_of(&state, &machine)?;
+                let Some(name) = state.session(&id)?.job.clone() else { return Ok(()) };
+                let batch: Vec<&str> = state
+                    .sessions
+                    .iter()
+                    .filter(|(_, record)| record.job.as_deref() == Some(&name))
+                    .map(|(id, _)| id.as_str())
+                    .collect();
+                let options =
+                    self.hosts.hosts.get(&machine).map(|host| host.options.clone()).unwrap_or_default();
+                if let Err(error) = far.submit(&name, &batch, &options).await {
+                    self.say(&format!("{id}: {error}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}

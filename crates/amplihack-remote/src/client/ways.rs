@@ -1,0 +1,193 @@
+//! The ways to machines: this one directly, others by ssh, and those of azlin that nobody else can reach through azlin.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use amplihack_agent::{AgentBinary, profile};
+use amplihack_utils::env::Env;
+use async_trait::async_trait;
+
+use crate::backend::Backend;
+use crate::error::RemoteError;
+use crate::runner::{CommandOutput, RemoteCommandRunner};
+use crate::state::Machine;
+use crate::transport::call::call;
+use crate::transport::{Destination, LocalRunner, SshRunner, quoted, store};
+
+/// How long azlin may take to make a machine: it waits for ssh, and then for the machine's own preparations.
+const MAKING: Duration = Duration::from_mins(30);
+/// How long a command through azlin may take.
+const THROUGH: Duration = Duration::from_mins(10);
+
+/// Runs commands wherever they are to run.
+pub(crate) struct Ways {
+    env: Env,
+    here: LocalRunner,
+    ssh: SshRunner,
+    /// Where keys of rented machines are pinned, a file a machine.
+    pins: PathBuf,
+    known: Mutex<BTreeMap<String, Way>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Here,
+    Ssh,
+    Azlin,
+}
+
+impl Ways {
+    pub(crate) fn new(env: &Env, root: PathBuf, pins: PathBuf) -> Self {
+        Self {
+            env: keyless(env),
+            here: LocalRunner::new(root, env),
+            ssh: SshRunner::new(env),
+            pins,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Says what the state knows of a machine.
+    pub(crate) fn know(&self, machine: &Machine) {
+        let name = machine.vm.name.clone();
+        let way = match (machine.backend, &machine.address) {
+            (Some(Backend::Local), _) | (Some(Backend::Slurm), None) => Way::Here,
+            (Some(Backend::Azlin), None) => Way::Azlin,
+            _ => Way::Ssh,
+        };
+        if self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), way) == Some(way) {
+            return;
+        }
+        if way == Way::Ssh {
+            self.ssh.add(name, self.destination(machine));
+        }
+    }
+
+    fn destination(&self, machine: &Machine) -> Destination {
+        let name = &machine.vm.name;
+        let address = machine.address.as_ref();
+        let full = address.map_or(name.as_str(), |address| address.destination.as_str());
+        let (user, host) = match full.split_once('@') {
+            Some((user, host)) => (Some(user.to_owned()), host.to_owned()),
+            None => (None, full.to_owned()),
+        };
+        // Nobody can know the key of a machine that was just made; those of the user's machines are in the user's own list.
+        let rented = machine.backend == Some(Backend::Azlin);
+        Destination {
+            host,
+            user,
+            port: address.and_then(|address| address.port),
+            known_hosts: rented.then(|| self.pins.join(name)),
+            ..Destination::default()
+        }
+    }
+
+    /// A command that runs the shell command `line` of a machine in this terminal.
+    pub(crate) fn terminal(&self, machine: &Machine, line: &str) -> Command {
+        self.know(machine);
+        match self.way(&machine.vm.name) {
+            Way::Here => {
+                let mut command = Command::new("/bin/sh");
+                command.args(["-c", line]).env_clear().envs(self.env.iter());
+                command
+            }
+            Way::Ssh => self.ssh.terminal(&machine.vm.name, &self.destination(machine), line),
+            Way::Azlin => {
+                let mut command = Command::new("azlin");
+                command.args(through(&machine.vm.name, line)).env_clear().envs(self.env.iter());
+                command
+            }
+        }
+    }
+
+    fn way(&self, name: &str) -> Way {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(name).copied().unwrap_or(Way::Ssh)
+    }
+
+    async fn run_azlin(
+        &self,
+        args: &[String],
+        input: Option<&Path>,
+        output: Option<&Path>,
+        limit: Duration,
+    ) -> Result<CommandOutput, RemoteError> {
+        let mut command = Command::new("azlin");
+        command.args(args);
+        call(command, &self.env, input, output, limit).await
+    }
+}
+
+/// The environment without keys of agents: azlin is nobody who needs them.
+fn keyless(env: &Env) -> Env {
+    let mut env = env.clone();
+    for name in AgentBinary::ALL.into_iter().flat_map(|agent| profile(agent).keys) {
+        env.remove(name);
+    }
+    env
+}
+
+/// What azlin is told to run one command on a machine: exactly once, with nothing else on stdout.
+fn through(machine: &str, line: &str) -> Vec<String> {
+    ["connect", machine, "--no-tmux", "--no-status", "--no-reconnect", "--yes", "--", line]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+#[async_trait]
+impl RemoteCommandRunner for Ways {
+    async fn azlin(&self, args: &[String]) -> Result<CommandOutput, RemoteError> {
+        self.run_azlin(args, None, None, MAKING).await
+    }
+
+    async fn connect(&self, vm_name: &str, command: &str) -> Result<CommandOutput, RemoteError> {
+        match self.way(vm_name) {
+            Way::Here => self.here.connect(vm_name, command).await,
+            Way::Ssh => self.ssh.connect(vm_name, command).await,
+            Way::Azlin => self.run_azlin(&through(vm_name, command), None, None, THROUGH).await,
+        }
+    }
+
+    async fn transfer(&self, source: &Path, vm_name: &str, destination: &Path) -> Result<(), RemoteError> {
+        match self.way(vm_name) {
+            Way::Here => self.here.transfer(source, vm_name, destination).await,
+            Way::Ssh => self.ssh.transfer(source, vm_name, destination).await,
+            Way::Azlin => {
+                let answer = self.pipe(vm_name, &store(destination), Some(source), None).await?;
+                if answer.status == 0 {
+                    return Ok(());
+                }
+                let why = format!("{}: {}", destination.display(), answer.stderr.trim());
+                Err(RemoteError::Transfer(why.into()).with("host", vm_name))
+            }
+        }
+    }
+
+    async fn pipe(
+        &self,
+        vm_name: &str,
+        command: &str,
+        input: Option<&Path>,
+        output: Option<&Path>,
+    ) -> Result<CommandOutput, RemoteError> {
+        match self.way(vm_name) {
+            Way::Here => self.here.pipe(vm_name, command, input, output).await,
+            Way::Ssh => self.ssh.pipe(vm_name, command, input, output).await,
+            Way::Azlin => self.run_azlin(&through(vm_name, command), input, output, THROUGH).await,
+        }
+    }
+}
+
+/// The command line that shows a session in tmux: the view is made of its log, and is never more than a view.
+pub(crate) fn view(id: &str, root: Option<&str>) -> String {
+    let root =
+        root.map_or_else(|| "\"${AMPLIHACK_REMOTE_ROOT:-$HOME/.amplihack/remote}\"".to_owned(), quoted);
+    let show = quoted("tail -n +1 -F -- \"$AMPLIHACK_VIEW\"");
+    format!(
+        "AMPLIHACK_VIEW={root}/sessions/{id}/log; export AMPLIHACK_VIEW; \
+         exec tmux new-session -A -s {id} -e AMPLIHACK_VIEW=\"$AMPLIHACK_VIEW\" {show}"
+    )
+}

@@ -1,0 +1,71 @@
+//! The command lines that this side sends: they name the script by its hash, and bring it where it is missing.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use sha2::{Digest, Sha256};
+
+use super::SCRIPT;
+
+/// The exit code of a command line whose script is not there.
+pub(super) const MISSING: i32 = 93;
+
+/// The SHA-256 of the script.
+static HASH: LazyLock<String> = LazyLock::new(|| {
+    Sha256::digest(SCRIPT.as_bytes()).iter().fold(String::new(), |mut hash, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(hash, "{byte:02x}");
+        hash
+    })
+});
+
+/// Where sessions and the script are, in a shell's words.
+const ROOT: &str = "${AMPLIHACK_REMOTE_ROOT:-$HOME/.amplihack/remote}";
+
+/// The script's file name: another version has another.
+pub(super) fn name() -> String {
+    format!("runner-{}.sh", HASH.get(..16).unwrap_or_default())
+}
+
+/// The command line that runs a verb. The words must be plain: they are names, ids, digests and numbers, never what a user wrote.
+///
+/// The login shell there may be any; all that it reads is one quoted word for `sh` and plain words.
+pub(super) fn call(words: &[&str]) -> String {
+    let script = format!(
+        "f=\"{ROOT}/bin/{}\"; if [ -f \"$f\" ]; then exec sh \"$f\" \"$@\"; fi; exit {MISSING}",
+        name()
+    );
+    format!("sh -c '{script}' sh {}", words.join(" "))
+}
+
+/// The command line that stores the script that it gets on stdin, if it is whole.
+pub(super) fn bring() -> String {
+    let script = format!(
+        "umask 077; d=\"{ROOT}/bin\"; mkdir -p \"$d\" && cat >\"$d/.new.$$\" && h=$(sha256sum <\"$d/.new.$$\") && \
+         [ \"${{h%% *}}\" = {} ] && mv -f \"$d/.new.$$\" \"$d/{}\" && exit; c=$?; rm -f \"$d/.new.$$\"; exit $c",
+        *HASH,
+        name()
+    );
+    format!("sh -c '{script}' sh")
+}
+
+/// The command line that makes its stdin the user's program `name`, a plain word.
+pub(super) fn program(name: &str) -> String {
+    let script = "umask 022; d=\"$HOME/.local/bin\"; mkdir -p \"$d\" && cat >\"$d/.new.$$\" && chmod 755 \"$d/.new.$$\" && \
+                  mv -f \"$d/.new.$$\" \"$d/$1\" && exit; c=$?; rm -f \"$d/.new.$$\"; exit $c";
+    format!("sh -c '{script}' sh {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bring, call, name};
+
+    #[test]
+    fn a_command_line_is_one_quoted_word_and_plain_ones() {
+        for line in [call(&["observe", "sess-20260101-000000-0001"]), bring()] {
+            assert_eq!(line.matches('\'').count(), 2, "{line}");
+            assert!(line.contains(&name()), "{line}");
+            assert!(!line.contains('\n'), "{line}");
+        }
+    }
+}

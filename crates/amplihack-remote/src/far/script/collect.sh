@@ -1,0 +1,71 @@
+# ---------------------------------------------------------------- results are gathered
+
+# Works on a repository of its own that borrows the session's objects, so that nothing of the session changes.
+collect_locked() {
+  cd "$1" || return 74
+  [ -e repo/.git ] || { echo 'results 0 - -' && return 0; }
+  work=$1/collect.git real=$(git -C repo rev-parse --absolute-git-dir) || return 74
+  common=$(git -C repo rev-parse --git-common-dir) || return 74
+  case $common in /*) ;; *) common=$1/repo/$common ;; esac
+  rm -rf collect.git collect.index* results.new && git init -q --bare collect.git || return 74
+  printf '%s\n' "$common/objects" >collect.git/objects/info/alternates || return 74
+  heads="$(git -C repo for-each-ref --format='%(objectname) %(refname)' refs/heads refs/tags)" || return 74
+  printf '%s\n' "$heads" >collect.refs || return 74
+  # The state of the work tree as a commit, over a copy of the index.
+  tip=$(git -C repo rev-parse -q --verify 'HEAD^{commit}') || tip=''
+  [ ! -f "$real/index" ] || cp "$real/index" collect.index || return 74
+  : >collect.log || return 74
+  export GIT_OPTIONAL_LOCKS=0 GIT_OBJECT_DIRECTORY="$work/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$common/objects"
+  export GIT_INDEX_FILE="$1/collect.index"
+  if ! git -C repo add -A 2>collect.log; then
+    # While the session runs files come and go.
+    sleep 1
+    git -C repo add -A --ignore-errors 2>collect.log
+    grep -q 'index file corrupt\|unable to write\|No space left' collect.log && return 74
+  fi
+  tree=$(git -C repo write-tree) || return 74
+  old=$(if [ -n "$tip" ]; then git -C repo rev-parse "$tip^{tree}"; else git -C repo hash-object -t tree /dev/null; fi)
+  unset GIT_INDEX_FILE
+  wip=''
+  if [ "$tree" != "$old" ]; then
+    wip=$(echo "work in progress of $id" | GIT_AUTHOR_NAME=amplihack GIT_AUTHOR_EMAIL=amplihack@localhost \
+      GIT_COMMITTER_NAME=amplihack GIT_COMMITTER_EMAIL=amplihack@localhost \
+      git -C repo commit-tree "$tree" ${tip:+-p "$tip"}) || return 74
+  elif [ -n "$tip" ] && ! git -C repo symbolic-ref -q HEAD >/dev/null &&
+    [ -z "$(git -C repo for-each-ref --contains "$tip" refs/heads)" ]; then
+    # Commits that are on no branch.
+    wip=$tip
+  fi
+  unset GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
+  get base && base=$line || return 74
+  while read -r commit ref; do
+    [ -z "$commit" ] || grep -qsxF "$commit $ref" refs || git -C collect.git update-ref "$ref" "$commit" || return 74
+  done <collect.refs
+  branch=''
+  if [ -n "$wip" ]; then
+    # Where a branch `wip` is there is no room below it.
+    for branch in "wip/$id" "wip-$id"; do git -C collect.git update-ref "refs/heads/$branch" "$wip" 2>/dev/null && break; done
+    git -C collect.git rev-parse -q --verify "refs/heads/$branch" >/dev/null || return 74
+  fi
+  stash=$(git -C repo rev-parse -q --verify refs/stash) && git -C collect.git update-ref "refs/heads/stash-$id" "$stash"
+  beyond=$(git -C collect.git rev-list --count --all --not "$base") || return 74
+  if [ "$beyond" -eq 0 ]; then
+    rm -f results.bundle && echo 'results 0 - -'
+  else
+    git -C collect.git bundle create "$1/results.new" --all --not "$base" 2>results.log || return 74
+    git -C collect.git bundle verify "$1/results.new" >>results.log 2>&1 || return 74
+    mv -f results.new results.bundle || return 74
+    digest=$(sha256sum <results.bundle) || return 74
+    echo "results $(wc -c <results.bundle) ${digest%% *} ${branch:--}"
+  fi
+  while IFS= read -r line; do case $line in hint:* | '') ;; *) printf 'warning %s\n' "$line" ;; esac; done <collect.log
+  rm -rf collect.git collect.index collect.refs
+}
+collect() {
+  need_session "${1-}"
+  id=$1
+  export GIT_TERMINAL_PROMPT=0
+  mkdir -p "$sessions/$1/collect" || fail 74 "$sessions/$1 is not writable"
+  with_lock "$sessions/$1/collect" collect_locked "$sessions/$1" || fail $? "the results of $id cannot be gathered"
+}
+

@@ -1,0 +1,141 @@
+//! Sessions in the state file, one change at a time.
+
+use std::path::{Path, PathBuf};
+
+use amplihack_utils::env::Env;
+use jiff::Timestamp;
+
+use crate::error::RemoteError;
+use crate::mode::CommandMode;
+use crate::session::{Session, SessionStatus};
+use crate::state::{NewSession, SessionRecord, State, state_path};
+use crate::state_lock;
+
+/// The sessions of one state file. Every call reads the file anew, and every change does so under its lock: managers in several
+/// processes lose nothing of each other. It touches no machine.
+#[derive(Debug, Clone)]
+pub struct SessionManager {
+    path: PathBuf,
+}
+
+impl SessionManager {
+    /// The sessions in `state_file`; `None`: `AMPLIHACK_REMOTE_STATE`, else `~/.amplihack/remote-state.json`. A file that cannot be
+    /// used is an error at once; a missing one is made by the first change.
+    pub fn new(state_file: Option<PathBuf>) -> Result<Self, RemoteError> {
+        let manager = Self { path: state_path(&Env::from_process(), state_file)? };
+        state_lock::read(&manager.path)?;
+        Ok(manager)
+    }
+
+    /// The state file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a new, pending session down. On a machine of the pool it takes a slot. `mode`: `auto` if not said; `max_turns`: 10.
+    ///
+    /// # Errors
+    /// `Validation` for what no session can have; `Provisioning` if the machine is in the pool and has no free slot.
+    pub fn create_session(
+        &mut self,
+        vm_name: &str,
+        prompt: &str,
+        mode: Option<&str>,
+        max_turns: Option<u32>,
+        memory_mb: Option<u32>,
+    ) -> Result<Session, RemoteError> {
+        let invalid = |message: &str| RemoteError::Validation(message.into());
+        if vm_name.trim().is_empty() {
+            return Err(invalid("no machine is named; give the name of one"));
+        }
+        if prompt.trim().is_empty() {
+            return Err(invalid("the prompt is empty; say what is to be done"));
+        }
+        let command = match mode {
+            None => CommandMode::Auto,
+            Some(word) => word.parse().map_err(|error: crate::UnknownMode| invalid(&error.to_string()))?,
+        };
+        let max_turns = max_turns.unwrap_or(10);
+        if !(1..=50).contains(&max_turns) {
+            return Err(invalid("the number of turns must be from 1 to 50"));
+        }
+        let now = now();
+        let new = NewSession { prompt: prompt.to_owned(), command, max_turns, memory_mb };
+        state_lock::with_lock(&self.path, |state| {
+            let id = state.add(new, now)?;
+            state.put_on(&id, vm_name)?;
+            Ok(state.session(&id)?.session.clone())
+        })
+    }
+
+    /// Marks a pending session as running, since now. One that runs already stays as it is.
+    pub fn start_session(&mut self, session_id: &str) -> Result<Session, RemoteError> {
+        let now = now();
+        self.change(session_id, |state| {
+            let status = state.session(session_id)?.session.status;
+            if status.is_final() {
+                let message =
+                    format!("session '{session_id}' is {status} and cannot be started; create a new one");
+                return Err(RemoteError::Validation(message.into()));
+            }
+            if status == SessionStatus::Pending {
+                state.started(session_id, now)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Marks a session as ended by itself: completed if the code is 0, else failed. Its slot is free. An ended one stays as it is.
+    pub fn complete_session(&mut self, session_id: &str, exit_code: i32) -> Result<Session, RemoteError> {
+        let now = now();
+        self.change(session_id, |state| state.ended(session_id, exit_code, now, now).map(drop))
+    }
+
+    /// Marks a session as one that could not be started. Its slot is free. An ended one stays as it is.
+    pub fn fail_session(&mut self, session_id: &str, error: &str) -> Result<Session, RemoteError> {
+        self.change(session_id, |state| state.failed(session_id, error, now()).map(drop))
+    }
+
+    /// Marks a session as ended by the user. Its slot is free. An ended one stays as it is.
+    pub fn kill_session(&mut self, session_id: &str) -> Result<Session, RemoteError> {
+        self.change(session_id, |state| state.killed(session_id, None, true, now()).map(drop))
+    }
+
+    /// The session.
+    pub fn get_session(&self, session_id: &str) -> Result<Session, RemoteError> {
+        self.record(session_id).map(|record| record.session)
+    }
+
+    /// Everything that is known of the session.
+    pub fn record(&self, session_id: &str) -> Result<SessionRecord, RemoteError> {
+        let mut state = state_lock::read(&self.path)?;
+        state
+            .sessions
+            .remove(session_id)
+            .ok_or_else(|| RemoteError::SessionNotFound { session_id: session_id.to_owned() })
+    }
+
+    /// The sessions that stand so, or all, in the order of their ids.
+    pub fn list_sessions(&self, status: Option<SessionStatus>) -> Result<Vec<Session>, RemoteError> {
+        let state = state_lock::read(&self.path)?;
+        let sessions = state.sessions.into_values().map(|record| record.session);
+        Ok(sessions.filter(|session| status.is_none_or(|wanted| session.status == wanted)).collect())
+    }
+
+    fn change(
+        &mut self,
+        session_id: &str,
+        change: impl FnOnce(&mut State) -> Result<(), RemoteError>,
+    ) -> Result<Session, RemoteError> {
+        state_lock::with_lock(&self.path, |state| {
+            change(state)?;
+            Ok(state.session(session_id)?.session.clone())
+        })
+    }
+}
+
+fn now() -> Timestamp {
+    let now = Timestamp::now();
+    // Whole seconds, as ids have them: what is written is what is read.
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
+}

@@ -1,0 +1,40 @@
+//! Files that are sent, named by what is in them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+/// A file to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artefact {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+    /// How many there are.
+    pub bytes: u64,
+}
+
+impl Artefact {
+    /// The file at `path` as it is now.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 128 * 1024];
+        let mut bytes = 0;
+        loop {
+            let read = file.read(&mut buffer)?;
+            if read == 0 {
+                return Ok(Self { path: path.to_owned(), sha256: hex(&hash.finalize()), bytes });
+            }
+            hash.update(&buffer[..read]);
+            bytes += read as u64;
+        }
+    }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |text, byte| text + &format!("{byte:02x}"))
+}

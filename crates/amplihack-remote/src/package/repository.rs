@@ -1,0 +1,77 @@
+//! The repository that is sent: where it is, and which commit and branch.
+
+use std::path::{Path, PathBuf};
+
+use amplihack_utils::env::Env;
+use amplihack_utils::fs::repository_root;
+
+use crate::error::ErrorContext;
+use crate::git::{self, Git};
+
+/// The branch that a work tree is on over there if it is on none here.
+pub(super) const DETACHED: &str = "detached";
+
+pub(super) struct Repository<'a> {
+    pub git: Git<'a>,
+    /// The top of the work tree; `None`: there is none.
+    pub root: Option<PathBuf>,
+    /// What HEAD is.
+    pub head: String,
+    /// The branch that HEAD is on, without `refs/heads/`.
+    pub branch: Option<String>,
+}
+
+impl<'a> Repository<'a> {
+    pub(super) async fn open(env: &'a Env, directory: &Path) -> Result<Self, ErrorContext> {
+        let git = Git::open(env, directory).await?;
+        let flags = ["--is-bare-repository", "--is-inside-git-dir", "--is-shallow-repository"];
+        let said = git.says(["rev-parse"].into_iter().chain(flags), &[]).await?;
+        if said.stderr.contains("not a git repository") {
+            let message = format!("{} is in no git repository", directory.display());
+            let hint = "run it in a repository, or make one with 'git init' and commit";
+            return Err(ErrorContext::new(message).with("reason", "no_repository").with("hint", hint));
+        }
+        if said.code != 0 {
+            return Err(said.error("look at the repository"));
+        }
+        let flags =
+            String::from_utf8_lossy(&said.stdout).lines().map(|flag| flag == "true").collect::<Vec<_>>();
+        let [bare, inside, shallow] = flags[..] else { return Err(said.error("look at the repository")) };
+        if shallow {
+            let message =
+                "the repository is shallow, and a bundle of a history without its beginning cannot be cloned";
+            let hint = "run 'git fetch --unshallow' first";
+            return Err(ErrorContext::new(message).with("reason", "shallow").with("hint", hint));
+        }
+        let head = git.says(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], &[]).await?;
+        if head.code != 0 {
+            let message = "the repository has no commit on this branch yet";
+            let hint = "commit something first, for example with 'git commit --allow-empty -m start'";
+            return Err(ErrorContext::new(message).with("reason", "no_commits").with("hint", hint));
+        }
+        let head = String::from_utf8_lossy(&head.stdout).trim().to_owned();
+        let branch = git.says(["symbolic-ref", "--quiet", "HEAD"], &[]).await?;
+        let branch = String::from_utf8(branch.stdout).ok();
+        let branch =
+            branch.and_then(|name| Some(name.trim_end_matches('\n').strip_prefix("refs/heads/")?.to_owned()));
+        let root = if bare || inside { None } else { Some(root(&git, directory).await?) };
+        let git = match &root {
+            Some(root) => git.at(root),
+            None => git,
+        };
+        Ok(Self { git, root, head, branch })
+    }
+}
+
+/// The top of the work tree, which must be where the repository is: `core.worktree` could name the user's home.
+async fn root(git: &Git<'_>, directory: &Path) -> Result<PathBuf, ErrorContext> {
+    let said = git.run("find the top of the work tree", ["rev-parse", "--show-toplevel"]).await?;
+    let root = git::path(&said);
+    let real = root.canonicalize().ok();
+    if real.is_some() && real == repository_root(directory).and_then(|found| found.canonicalize().ok()) {
+        return Ok(root);
+    }
+    let message = format!("the work tree of {} is configured to be {}", directory.display(), root.display());
+    let hint = "run it in that directory, or look at core.worktree in the repository's configuration";
+    Err(ErrorContext::new(message).with("reason", "foreign_work_tree").with("hint", hint))
+}

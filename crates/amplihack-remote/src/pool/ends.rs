@@ -1,0 +1,145 @@
+//! How a session goes forward and ends; its slot is given back in the same step.
+
+use jiff::Timestamp;
+
+use crate::error::{ErrorContext, RemoteError};
+use crate::session::{Condition, SessionStatus};
+use crate::state::{Phase, SessionRecord, State};
+
+impl State {
+    /// Notes how far the start of `id` has come. Called under the lock *before* what it names is done.
+    ///
+    /// # Errors
+    /// `Validation`, when the session has ended meanwhile or has no slot: then nothing may be sent.
+    pub fn advance(&mut self, id: &str, phase: Phase) -> Result<(), RemoteError> {
+        let record = self.session_mut(id)?;
+        let status = record.session.status;
+        if status.is_final() || record.phase.is_none_or(|now| now == Phase::Queued) {
+            let message = format!("session '{id}' cannot go on: it is {status} or has no machine");
+            return Err(RemoteError::Validation(ErrorContext::new(message).with("session_id", id)));
+        }
+        record.phase = record.phase.max(Some(phase));
+        Ok(())
+    }
+
+    /// `id` was seen to run since `at`. `false` if it is at its end, and stays so.
+    pub fn started(&mut self, id: &str, at: Timestamp) -> Result<bool, RemoteError> {
+        let record = self.session_mut(id)?;
+        if record.session.status.is_final() {
+            return Ok(false);
+        }
+        record.session.status = SessionStatus::Running;
+        record.session.started_at = Some(at);
+        if record.phase.is_some() {
+            record.phase = Some(Phase::Started);
+        }
+        Ok(true)
+    }
+
+    /// `id` ended by itself with this code, at `at` by its machine's clock. `false` if it was at its end already.
+    pub fn ended(
+        &mut self,
+        id: &str,
+        exit_code: i32,
+        at: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, RemoteError> {
+        let status = if exit_code == 0 { SessionStatus::Completed } else { SessionStatus::Failed };
+        self.end(id, status, Some(exit_code), at, now)
+    }
+
+    /// `id` could not be started, for this reason. `false` if it was at its end already.
+    pub fn failed(
+        &mut self,
+        id: &str,
+        error: impl Into<String>,
+        now: Timestamp,
+    ) -> Result<bool, RemoteError> {
+        let did = self.end(id, SessionStatus::Failed, None, now, now)?;
+        if did {
+            self.session_mut(id)?.error = Some(error.into());
+        }
+        Ok(did)
+    }
+
+    /// `id` was ended by the user. `confirmed`: nothing of it runs there, as its machine said; without that its machine is told again
+    /// when it answers. `false` if it was at its end already.
+    pub fn killed(
+        &mut self,
+        id: &str,
+        exit_code: Option<i32>,
+        confirmed: bool,
+        now: Timestamp,
+    ) -> Result<bool, RemoteError> {
+        let did = self.end(id, SessionStatus::Killed, exit_code, now, now)?;
+        let record = self.session_mut(id)?;
+        if did && !confirmed && record.phase.is_none_or(|phase| phase >= Phase::Sent) {
+            record.end_unconfirmed = true;
+        }
+        Ok(did)
+    }
+
+    /// The machine of `id` said that nothing of it runs and nothing will.
+    pub fn end_confirmed(&mut self, id: &str) -> Result<(), RemoteError> {
+        self.session_mut(id)?.end_unconfirmed = false;
+        Ok(())
+    }
+
+    /// Neither `id` nor its end is on its machine: it failed, without a code.
+    pub(super) fn lost(&mut self, id: &str, error: &str, now: Timestamp) -> Result<bool, RemoteError> {
+        let did = self.failed(id, error, now)?;
+        if did {
+            self.session_mut(id)?.set_condition(Some(Condition::Lost), now);
+        }
+        Ok(did)
+    }
+
+    fn end(
+        &mut self,
+        id: &str,
+        status: SessionStatus,
+        exit_code: Option<i32>,
+        at: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, RemoteError> {
+        let record = self.session_mut(id)?;
+        let did = record.finish(status, exit_code, at);
+        if did {
+            record.set_condition(None, now);
+            self.release(id, now);
+        }
+        Ok(did)
+    }
+
+    /// Takes the slot of `id` back, wherever it is.
+    pub(super) fn release(&mut self, id: &str, now: Timestamp) {
+        for machine in self.vm_pool.values_mut() {
+            machine.give_back(id, now);
+        }
+    }
+
+    /// The machine `name` is not there. Its sessions of which nothing was sent are queued again, the others are lost; answers both.
+    pub(super) fn forget(
+        &mut self,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<(Vec<String>, Vec<String>), RemoteError> {
+        let there = |record: &SessionRecord| record.needs_slot() && record.session.vm_name == name;
+        let there = self.sessions.iter().filter(|(_, record)| there(record));
+        let unsent = |record: &SessionRecord| record.phase.is_some_and(|phase| phase < Phase::Sent);
+        let ids = there.map(|(id, record)| (id.clone(), unsent(record)));
+        let (unsent, sent): (Vec<_>, Vec<_>) = ids.partition(|(_, unsent)| *unsent);
+        for (id, _) in &unsent {
+            let record = self.session_mut(id)?;
+            record.session.vm_name.clear();
+            record.phase = Some(Phase::Queued);
+            record.set_condition(None, now);
+        }
+        for (id, _) in &sent {
+            self.lost(id, "its machine is gone", now)?;
+        }
+        self.vm_pool.remove(name);
+        let ids = |list: Vec<(String, bool)>| list.into_iter().map(|(id, _)| id).collect();
+        Ok((ids(unsent), ids(sent)))
+    }
+}

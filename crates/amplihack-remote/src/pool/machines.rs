@@ -1,0 +1,174 @@
+//! Machines that come and go: known, made, cordoned, given up, removed.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::error::{ErrorContext, RemoteError};
+use crate::state::{Address, Admission, Client, Machine, State, Work};
+
+/// What is known of a machine that is there.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Found {
+    /// How to reach it.
+    pub address: Option<Address>,
+    /// The file that its host key is pinned in.
+    pub host_keys: Option<String>,
+    /// When it was made.
+    pub created_at: Option<Timestamp>,
+    /// What an hour of it costs, in dollars.
+    pub usd_per_hour: Option<f64>,
+}
+
+/// Why a machine is not deleted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Kept {
+    /// There is none of that name.
+    #[error("it is not in the pool")]
+    Unknown,
+    /// This tool did not make it.
+    #[error("it was not made by amplihack")]
+    NotOurs,
+    /// It is being made or deleted.
+    #[error("another process is at work on it")]
+    Busy,
+    /// Sessions run on it.
+    #[error("it is used by {}", .0.join(", "))]
+    InUse(Vec<String>),
+    /// Results of these were not brought home.
+    #[error("it has results that were not brought home, of {}", .0.join(", "))]
+    Results(Vec<String>),
+}
+
+impl State {
+    /// A machine of the user's configuration. What is known of one of that name already stays; a smaller capacity comes as sessions end.
+    pub fn know(&mut self, configured: Machine, now: Timestamp) {
+        let name = configured.vm.name.clone();
+        let Some(known) = self.vm_pool.get_mut(&name) else {
+            let fresh = Machine { active_sessions: Vec::new(), idle_since: Some(now), ..configured };
+            self.vm_pool.insert(name.clone(), fresh);
+            self.align_slots(&name, Some(now));
+            return;
+        };
+        known.vm.size = configured.vm.size;
+        known.vm.region = configured.vm.region;
+        known.region = configured.region;
+        known.backend = configured.backend;
+        known.labels = configured.labels;
+        known.address = configured.address.or_else(|| known.address.take());
+        known.host_keys = configured.host_keys.or_else(|| known.host_keys.take());
+        known.capacity_wanted = Some(configured.capacity);
+        known.settle();
+    }
+
+    /// The machine `name` is there now; the sessions that have slots on it may be sent.
+    ///
+    /// # Errors
+    /// `Provisioning`, when it is not in the pool any more: then it has to be deleted.
+    pub fn made(&mut self, name: &str, found: Found, now: Timestamp) -> Result<(), RemoteError> {
+        let machine = self.vm_pool.get_mut(name).ok_or_else(|| unknown(name))?;
+        machine.making = None;
+        machine.address = found.address.or_else(|| machine.address.take());
+        machine.host_keys = found.host_keys.or_else(|| machine.host_keys.take());
+        machine.vm.created_at = found.created_at.or(machine.vm.created_at).or(Some(now));
+        machine.usd_per_hour = found.usd_per_hour.or(machine.usd_per_hour);
+        if machine.active_sessions.is_empty() && machine.idle_since.is_none() {
+            machine.idle_since = Some(now);
+        }
+        Ok(())
+    }
+
+    /// The machine `name` could not be made, and is not there. Its sessions, whoever started them, are queued again and answered.
+    pub fn not_made(&mut self, name: &str, now: Timestamp) -> Result<Vec<String>, RemoteError> {
+        if !self.vm_pool.contains_key(name) {
+            return Err(unknown(name));
+        }
+        Ok(self.forget(name, now)?.0)
+    }
+
+    /// Says whether new sessions come to `name`.
+    pub fn set_admission(&mut self, name: &str, admission: Admission) -> Result<(), RemoteError> {
+        self.vm_pool.get_mut(name).ok_or_else(|| unknown(name))?.admission = admission;
+        Ok(())
+    }
+
+    /// Why `name` may not be deleted. `discard`: results that are still there are given up, as the user said.
+    pub fn kept(&self, name: &str, discard: bool) -> Option<Kept> {
+        let Some(machine) = self.vm_pool.get(name) else { return Some(Kept::Unknown) };
+        if !machine.made_by_us {
+            return Some(Kept::NotOurs);
+        }
+        if machine.making.is_some() || machine.removing.is_some() {
+            return Some(Kept::Busy);
+        }
+        let there = || self.sessions.iter().filter(|(_, record)| record.session.vm_name == name);
+        let running: Vec<String> = there()
+            .filter(|(_, record)| record.needs_slot() || record.end_unconfirmed)
+            .map(|(id, _)| id.clone())
+            .collect();
+        if !running.is_empty() || !machine.active_sessions.is_empty() {
+            let held = if running.is_empty() { machine.active_sessions.clone() } else { running };
+            return Some(Kept::InUse(held));
+        }
+        let waiting: Vec<String> =
+            there().filter(|(_, record)| record.has_results_there()).map(|(id, _)| id.clone()).collect();
+        (!discard && !waiting.is_empty()).then_some(Kept::Results(waiting))
+    }
+
+    /// Marks `name` as being deleted by `client`: from here on nobody gets a slot on it.
+    pub fn begin_removal(
+        &mut self,
+        name: &str,
+        discard: bool,
+        client: &Client,
+        now: Timestamp,
+    ) -> Result<(), Kept> {
+        if let Some(why) = self.kept(name, discard) {
+            return Err(why);
+        }
+        let machine = self.vm_pool.get_mut(name).ok_or(Kept::Unknown)?;
+        machine.removing = Some(Work { client: client.clone(), since: now });
+        Ok(())
+    }
+
+    /// The machine `name` is gone.
+    pub fn removed(&mut self, name: &str, now: Timestamp) -> Result<(), RemoteError> {
+        self.forget(name, now).map(drop)
+    }
+
+    /// The machine `name` is still there: it gets no more sessions, and its removal may begin again.
+    pub fn not_removed(&mut self, name: &str) {
+        if let Some(machine) = self.vm_pool.get_mut(name) {
+            machine.removing = None;
+            machine.admission = Admission::Draining;
+        }
+    }
+
+    /// The machines of ours that hold no session: those that drain, and those that have been idle for `idle`. In order.
+    pub fn idle(&self, idle: Duration, now: Timestamp) -> Vec<String> {
+        let over = |machine: &&Machine| {
+            let since = machine.idle_since.map(|since| now.duration_since(since).unsigned_abs());
+            let empty = machine.active_sessions.is_empty();
+            machine.made_by_us
+                && empty
+                && (machine.admission == Admission::Draining || since.is_some_and(|since| since >= idle))
+        };
+        self.vm_pool.values().filter(over).map(|machine| machine.vm.name.clone()).collect()
+    }
+
+    /// The machines that nothing keeps: those that drain, and those that have held no session for `idle`. In order.
+    pub fn removable(&self, idle: Duration, now: Timestamp) -> Vec<String> {
+        let over = |machine: &Machine| {
+            let since = machine.idle_since.map(|since| now.duration_since(since).unsigned_abs());
+            machine.admission == Admission::Draining || since.is_some_and(|since| since >= idle)
+        };
+        let idle =
+            self.vm_pool.iter().filter(|(name, machine)| over(machine) && self.kept(name, false).is_none());
+        idle.map(|(name, _)| name.clone()).collect()
+    }
+}
+
+fn unknown(name: &str) -> RemoteError {
+    let message = format!("machine '{name}' is not in the pool; see 'amplihack remote pool list'");
+    RemoteError::Provisioning(ErrorContext::new(message).with("vm_name", name))
+}

@@ -1,0 +1,253 @@
+//! What comes home: a session's bundle is verified and fetched under names of that session alone, and compared with what is here.
+//! Work tree, index, HEAD and every other ref stay as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use amplihack_utils::env::Env;
+
+use crate::error::{ErrorContext, RemoteError};
+use crate::git::{self, Git, is_object_id};
+use crate::options::IntegrationSummary;
+use crate::session::is_session_id;
+
+/// Where results are.
+const PLACE: &str = "refs/remotes/remote-exec";
+
+/// A bundle that came home.
+#[derive(Debug, Clone)]
+pub struct ResultsOptions<'a> {
+    /// A directory of the repository.
+    pub repo: &'a Path,
+    /// The environment that git runs in.
+    pub env: &'a Env,
+    /// The bundle.
+    pub bundle: &'a Path,
+    /// Whose results they are.
+    pub session_id: &'a str,
+    /// The commit that the session started from.
+    pub base: &'a str,
+    /// The branch of the bundle with work that was not committed over there.
+    pub wip: Option<&'a str>,
+}
+
+/// What was fetched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Results {
+    /// The sums.
+    pub summary: IntegrationSummary,
+    /// The one of the branches with work that was not committed over there.
+    pub wip: Option<String>,
+    /// What could not be told, as fragments for the user.
+    pub notes: Vec<String>,
+    /// Commands that bring each branch into the one that is checked out here.
+    pub advice: Vec<String>,
+}
+
+/// Verifies and fetches results. On an error nothing was fetched.
+pub async fn integrate(options: ResultsOptions<'_>) -> Result<Results, RemoteError> {
+    fetch_and_compare(options).await.map_err(RemoteError::Integration)
+}
+
+/// Removes what was fetched of a session. What is merged stays.
+pub async fn forget(env: &Env, repo: &Path, session_id: &str) -> Result<usize, RemoteError> {
+    let forget = async {
+        let git = Git::open(env, repo).await?;
+        let branches = branches(&git, &namespace(session_id)?).await?;
+        let place = namespace(session_id)?;
+        let mut orders = Vec::new();
+        for (name, id) in &branches {
+            orders.extend_from_slice(format!("delete {place}{name}\0{id}\0").as_bytes());
+        }
+        git.feed("remove the results", ["update-ref", "-z", "--stdin"], orders, 1024).await?;
+        Ok(branches.len())
+    };
+    forget.await.map_err(RemoteError::Cleanup)
+}
+
+async fn fetch_and_compare(options: ResultsOptions<'_>) -> Result<Results, ErrorContext> {
+    let place = namespace(options.session_id)?;
+    if !is_object_id(options.base) {
+        return Err(ErrorContext::new("the session's base is no commit's id").with("reason", "base"));
+    }
+    let bundle = options.bundle.canonicalize().map_err(|error| {
+        ErrorContext::new(format!("{} could not be read: {error}", options.bundle.display()))
+    })?;
+    let git = Git::open(options.env, options.repo).await?;
+    let base = format!("{}^{{commit}}", options.base);
+    if git.says(["cat-file", "-e", &base], &[]).await?.code != 0 {
+        let message =
+            format!("the commit {} that the session started from is not in this repository", options.base);
+        let hint = "run it in the repository that the session was started from";
+        return Err(ErrorContext::new(message).with("reason", "base").with("hint", hint));
+    }
+    let offered = verified(&git, &bundle).await?;
+    fetch(&git, &bundle, &place).await?;
+    let branches = branches(&git, &place).await?;
+    let mut results = compare(&git, &options, &place, &branches).await?;
+    let refused = offered.iter().filter(|(name, _)| !branches.contains_key(*name)).count();
+    if refused > 0 {
+        results
+            .notes
+            .push(format!("{refused} branches have names that git does not take, and were left behind"));
+    }
+    Ok(results)
+}
+
+/// The prefix of a session's refs.
+fn namespace(session_id: &str) -> Result<String, ErrorContext> {
+    if is_session_id(session_id) {
+        Ok(format!("{PLACE}/{session_id}/"))
+    } else {
+        Err(ErrorContext::new(format!("'{}' is no session's id", session_id.escape_debug())))
+    }
+}
+
+/// Branches that a bundle offers, with their commits, after a look at whether it can be fetched.
+async fn verified(git: &Git<'_>, bundle: &Path) -> Result<BTreeMap<String, String>, ErrorContext> {
+    let arguments = |verb: &'static str| ["bundle".as_ref(), verb.as_ref(), bundle.as_os_str()];
+    let damaged = |error: ErrorContext| {
+        error.with("reason", "verify").with("hint", "fetch the results again; nothing was changed here")
+    };
+    git.run("verify the results", arguments("verify")).await.map_err(damaged)?;
+    let heads = git.run("read the results", arguments("list-heads")).await.map_err(damaged)?;
+    // A setting of the repository can send a fetch elsewhere.
+    let words = ["ls-remote".as_ref(), "--quiet".as_ref(), "--".as_ref(), bundle.as_os_str()];
+    let seen = git.run("look at the results", words).await.map_err(damaged)?;
+    let (heads, seen) = (String::from_utf8_lossy(&heads), String::from_utf8_lossy(&seen));
+    let pairs = |text: &str, sign: char| -> BTreeSet<(String, String)> {
+        text.lines()
+            .filter_map(|line| line.split_once(sign))
+            .map(|(id, name)| (id.into(), name.into()))
+            .collect()
+    };
+    let (heads, seen) = (pairs(&heads, ' '), pairs(&seen, '\t'));
+    if heads != seen {
+        let hint = "look for url.….insteadOf in the repository's configuration";
+        let message = "git reads something else than the bundle";
+        return Err(ErrorContext::new(message).with("reason", "mismatch").with("hint", hint));
+    }
+    let branch = |(id, name): (String, String)| Some((name.strip_prefix("refs/heads/")?.to_owned(), id));
+    Ok(heads.into_iter().filter_map(branch).collect())
+}
+
+async fn fetch(git: &Git<'_>, bundle: &Path, place: &str) -> Result<(), ErrorContext> {
+    let refspec = format!("+refs/heads/*:{place}*");
+    let settings =
+        ["-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "fetch.writeCommitGraph=false"];
+    let fetch =
+        ["fetch", "--quiet", "--atomic", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
+    let switches = ["--no-auto-maintenance", "--no-prune", "--"];
+    let words = settings.into_iter().chain(fetch).chain(switches).map(AsRef::as_ref);
+    let said = git.says(words.chain([bundle.as_os_str(), refspec.as_ref()]), &[]).await?;
+    if said.code == 0 {
+        return Ok(());
+    }
+    let hint = if said.stderr.contains("cannot lock ref") {
+        format!(
+            "a branch of an earlier pull is in the way: 'git for-each-ref {place}' shows them, 'git update-ref -d REF' removes one"
+        )
+    } else {
+        "fetch the results again; nothing was changed here".to_owned()
+    };
+    Err(said.error("fetch the results").with("reason", "fetch").with("hint", hint))
+}
+
+/// A session's branches, with their commits.
+async fn branches(git: &Git<'_>, place: &str) -> Result<BTreeMap<String, String>, ErrorContext> {
+    let arguments = ["for-each-ref", "--format=%(objectname) %(refname)", place];
+    let said = git.run("list the results", arguments).await?;
+    let lines = String::from_utf8_lossy(&said).into_owned();
+    let branch = |line: &str| {
+        let (id, name) = line.split_once(' ')?;
+        Some((name.strip_prefix(place)?.to_owned(), id.to_owned()))
+    };
+    Ok(lines.lines().filter_map(branch).collect())
+}
+
+async fn compare(
+    git: &Git<'_>,
+    options: &ResultsOptions<'_>,
+    place: &str,
+    branches: &BTreeMap<String, String>,
+) -> Result<Results, ErrorContext> {
+    let mut results = Results::default();
+    if !branches.is_empty() {
+        let without = format!("^{}", options.base);
+        let revisions = git::lines(branches.values().chain([&without]));
+        let count = git.feed("count commits", ["rev-list", "--count", "--stdin"], revisions, 1024).await?;
+        results.summary.commits = String::from_utf8_lossy(&count).trim().parse().unwrap_or_default();
+    }
+    let mut files: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let commits: BTreeSet<&String> = branches.values().collect();
+    for commit in &commits {
+        let arguments =
+            ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", options.base, commit];
+        let changed = git.feed("compare the results", arguments, Vec::new(), 256 * 1024 * 1024).await?;
+        files.extend(changed.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(<[u8]>::to_vec));
+    }
+    results.summary.files_changed = files.len();
+    let mut conflicts = BTreeSet::new();
+    for commit in &commits {
+        match conflicts_of(git, commit).await? {
+            Ok(found) => conflicts.extend(found),
+            Err(note) if !results.notes.contains(&note) => results.notes.push(note),
+            Err(_) => {}
+        }
+    }
+    results.summary.conflicts = conflicts.into_iter().collect();
+    results.wip = options.wip.filter(|wip| branches.contains_key(*wip)).map(str::to_owned);
+    let short = place.strip_prefix("refs/remotes/").unwrap_or(place);
+    results.advice =
+        branches.keys().map(|branch| format!("git merge {}", quoted(&format!("{short}{branch}")))).collect();
+    results.summary.branches = branches.keys().cloned().collect();
+    Ok(results)
+}
+
+/// Files that would conflict if `commit` were merged into HEAD now; or why that cannot be told.
+async fn conflicts_of(git: &Git<'_>, commit: &str) -> Result<Result<Vec<String>, String>, ErrorContext> {
+    let arguments = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", "HEAD", commit];
+    let said = git.says(arguments, &[]).await?;
+    if said.code == 129 || said.stderr.contains("usage:") {
+        return Ok(Err("conflicts were not looked for: that needs git 2.38".to_owned()));
+    }
+    if !matches!(said.code, 0 | 1) {
+        return Ok(Err(format!("conflicts could not be looked for: {}", said.stderr)));
+    }
+    let names = said.stdout.split(|&byte| byte == 0).skip(1).filter(|name| !name.is_empty());
+    Ok(Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()))
+}
+
+/// A word for a shell: names of branches come from the far side, and people paste what they are told to run.
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.');
+    if word.bytes().all(plain) {
+        return word.to_owned();
+    }
+    let shown: String = word.chars().map(|sign| if sign.is_control() { '\u{fffd}' } else { sign }).collect();
+    format!("'{}'", shown.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_safe_to_paste() {
+        assert_eq!(quoted("remote-exec/s/feat/a-1_b.c"), "remote-exec/s/feat/a-1_b.c");
+        assert_eq!(quoted("r/$(touch${IFS}x)"), "'r/$(touch${IFS}x)'");
+        assert_eq!(quoted("r/a'b"), r"'r/a'\''b'");
+        assert_eq!(quoted("r/\u{9b}31m"), "'r/\u{fffd}31m'");
+    }
+
+    #[test]
+    fn only_a_session_has_a_place() {
+        assert_eq!(
+            namespace("sess-20260502-030405-00ff").unwrap(),
+            "refs/remotes/remote-exec/sess-20260502-030405-00ff/"
+        );
+        for wrong in ["", "..", "sess-20260502-030405-00f/", "*"] {
+            namespace(wrong).unwrap_err();
+        }
+    }
+}

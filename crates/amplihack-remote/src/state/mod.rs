@@ -1,0 +1,117 @@
+//! What this side knows of sessions and machines, as one value; [`state_lock`](crate::state_lock) keeps it in a file.
+
+mod client;
+mod document;
+mod machine;
+mod migrate;
+mod record;
+mod sums;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use amplihack_utils::env::Env;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+pub use client::Client;
+pub use document::{Unreadable, decode, encode};
+pub use machine::{Address, Admission, Machine, MadeFor, Vm, Work};
+pub use record::{BackendKind, Phase, Retrieved, SessionRecord};
+
+use crate::error::RemoteError;
+use crate::mode::CommandMode;
+use crate::session::{Session, SessionStatus, new_session_id};
+
+/// The version of the file that this program writes. The predecessor's files have none.
+pub const VERSION: u64 = 2;
+
+/// Everything that this side knows, in the order of names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// [`VERSION`].
+    pub version: u64,
+    /// The sessions by their ids.
+    pub sessions: BTreeMap<String, SessionRecord>,
+    /// The machines by their names.
+    pub vm_pool: BTreeMap<String, Machine>,
+    /// What others wrote beside it.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { version: VERSION, sessions: BTreeMap::new(), vm_pool: BTreeMap::new(), other: Map::new() }
+    }
+}
+
+/// What a session is made of.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    /// What it is asked to do.
+    pub prompt: String,
+    /// How.
+    pub command: CommandMode,
+    /// The most turns of its agent.
+    pub max_turns: u32,
+    /// The memory that its agent may use, in MB.
+    pub memory_mb: Option<u32>,
+}
+
+/// Where the state is: `explicit`, else `AMPLIHACK_REMOTE_STATE`, else `remote-state.json` in the home of amplihack.
+pub fn state_path(env: &Env, explicit: Option<PathBuf>) -> Result<PathBuf, RemoteError> {
+    let named = explicit.or_else(|| env.path("AMPLIHACK_REMOTE_STATE"));
+    named.or_else(|| Some(env.amplihack_home()?.join("remote-state.json"))).ok_or_else(|| {
+        RemoteError::Validation(
+            "nowhere to keep remote sessions: HOME is not an absolute path; set it or AMPLIHACK_REMOTE_STATE"
+                .into(),
+        )
+    })
+}
+
+impl State {
+    /// The session `id`.
+    pub fn session(&self, id: &str) -> Result<&SessionRecord, RemoteError> {
+        self.sessions.get(id).ok_or_else(|| RemoteError::SessionNotFound { session_id: id.to_owned() })
+    }
+
+    /// The session `id`, to be changed.
+    pub fn session_mut(&mut self, id: &str) -> Result<&mut SessionRecord, RemoteError> {
+        self.sessions.get_mut(id).ok_or_else(|| RemoteError::SessionNotFound { session_id: id.to_owned() })
+    }
+
+    /// Writes a new session down: pending, without a machine. Its id is answered.
+    pub fn add(&mut self, new: NewSession, now: Timestamp) -> Result<String, RemoteError> {
+        let id = new_session_id(now, |id| self.sessions.contains_key(id)).ok_or_else(|| {
+            RemoteError::Validation("every session id of this second is taken; try again".into())
+        })?;
+        let session = Session {
+            session_id: id.clone(),
+            vm_name: String::new(),
+            workspace: format!("~/.amplihack/remote/sessions/{id}/repo"),
+            tmux_session: id.clone(),
+            prompt: new.prompt,
+            command: new.command.name().to_owned(),
+            max_turns: new.max_turns,
+            status: SessionStatus::Pending,
+            memory_mb: new.memory_mb,
+            created_at: now,
+            started_at: None,
+            completed_at: None,
+            exit_code: None,
+        };
+        let record = SessionRecord { phase: Some(Phase::Queued), ..SessionRecord::from(session) };
+        self.sessions.insert(id.clone(), record);
+        Ok(id)
+    }
+
+    /// The sessions that were made by the call with this key, in the order of its prompts.
+    pub fn made_by_key(&self, key: &str) -> Vec<&SessionRecord> {
+        let mut made: Vec<_> =
+            self.sessions.values().filter(|record| record.idempotency_key.as_deref() == Some(key)).collect();
+        made.sort_by_key(|record| record.prompt_number);
+        made
+    }
+}

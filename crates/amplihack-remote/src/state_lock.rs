@@ -1,0 +1,132 @@
+//! The state's file: one writer at a time, whole at every instant, read without a lock.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use amplihack_utils::fs::{Durability, create_private_dir, read_regular, write_atomic};
+use amplihack_utils::lock::FileLock;
+
+use crate::error::{ErrorContext, RemoteError};
+use crate::state::{State, Unreadable, decode, encode};
+
+/// How long another writer is waited for. One needs milliseconds.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// More than this is not read: some ten thousand sessions.
+const LIMIT: u64 = 256 << 20;
+
+/// The state in the file `path`, without a lock and without a write; nothing there is the empty state.
+///
+/// # Errors
+/// `Validation`, when the file is empty, damaged, of a later version, or cannot be read.
+pub fn read(path: &Path) -> Result<State, RemoteError> {
+    Ok(load(path)?.state)
+}
+
+/// Changes the state in the file `path`: waits for the lock beside it, reads, calls `change`, and replaces the file if
+/// anything is different. An error of `change` leaves the file as it was. `change` must not wait for anything.
+///
+/// The file gets mode 0600, a missing directory 0700. The predecessor's file is kept beside it at the first change.
+///
+/// # Errors
+/// Those of `change` and of [`read`]; `Validation`, when the lock is not had or the file cannot be written.
+pub fn with_lock<T>(
+    path: &Path,
+    change: impl FnOnce(&mut State) -> Result<T, RemoteError>,
+) -> Result<T, RemoteError> {
+    let path = &followed(path);
+    if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        create_private_dir(directory).map_err(|error| unwritable(path, &error))?;
+    }
+    let _lock = FileLock::acquire(&lock_path(path), PATIENCE).map_err(|error| {
+        RemoteError::Validation(ErrorContext::new(error.to_string()).with("path", path.display()))
+    })?;
+    let before = load(path)?;
+    let mut state = before.state;
+    let answer = change(&mut state)?;
+    let after = encode(&state).map_err(|why| unreadable(path, &why))?;
+    if before.bytes.as_deref() == Some(&after[..]) {
+        return Ok(answer);
+    }
+    if before.foreign
+        && let Some(bytes) = &before.bytes
+    {
+        keep(path, bytes).map_err(|error| unwritable(path, &error))?;
+    }
+    if after.len() as u64 > LIMIT {
+        let error = io::Error::new(io::ErrorKind::FileTooLarge, "it would be longer than 256 MB");
+        return Err(unwritable(path, &error));
+    }
+    write_atomic(path, &after, 0o600, Durability::Machine).map_err(|error| unwritable(path, &error))?;
+    Ok(answer)
+}
+
+struct Loaded {
+    state: State,
+    /// What is in the file; `None` if there is none.
+    bytes: Option<Vec<u8>>,
+    foreign: bool,
+}
+
+fn load(path: &Path) -> Result<Loaded, RemoteError> {
+    let bytes = match read_regular(path, LIMIT) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Loaded { state: State::default(), bytes: None, foreign: false });
+        }
+        Err(error) => {
+            let message = format!("remote state {} cannot be read: {error}", path.display());
+            return Err(RemoteError::Validation(ErrorContext::new(message).with("path", path.display())));
+        }
+    };
+    let (state, foreign) = decode(&bytes).map_err(|why| unreadable(path, &why))?;
+    Ok(Loaded { state, bytes: Some(bytes), foreign })
+}
+
+/// The file itself, where `path` is a link to it: the link stays.
+fn followed(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn lock_path(path: &Path) -> PathBuf {
+    let beside = path.with_extension("lock");
+    if beside == path { path.with_extension("lock.lock") } else { beside }
+}
+
+/// Keeps the predecessor's file, once: what is kept is not replaced.
+fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".predecessor");
+    let mut copy = path.with_file_name(&name);
+    let mut number = 1;
+    while let Ok(kept) = std::fs::read(&copy) {
+        if kept == bytes {
+            return Ok(());
+        }
+        number += 1;
+        let mut other = name.clone();
+        other.push(format!(".{number}"));
+        copy = path.with_file_name(other);
+    }
+    write_atomic(&copy, bytes, 0o600, Durability::Machine)
+}
+
+fn unreadable(path: &Path, why: &Unreadable) -> RemoteError {
+    let (message, hint) = match why {
+        Unreadable::Newer(_) => (
+            format!("remote state {} is of a newer amplihack: {why}", path.display()),
+            "use that version of amplihack; nothing was changed",
+        ),
+        Unreadable::Empty | Unreadable::Damaged(_) => (
+            format!("remote state {} is damaged: {why}", path.display()),
+            "nothing was changed; restore the file from a backup, or move it away to begin without the sessions in \
+             it, which keep running on their machines",
+        ),
+    };
+    RemoteError::Validation(ErrorContext::new(message).with("path", path.display()).with("hint", hint))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> RemoteError {
+    let message = format!("remote state {} cannot be written: {error}", path.display());
+    RemoteError::Validation(ErrorContext::new(message).with("path", path.display()))
+}

@@ -1,0 +1,98 @@
+//! One command of this machine with files as its stdin and stdout, within a time.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use amplihack_session::{Deadlines, Input, Output, RunSpec, Why, run_to_end};
+use amplihack_utils::env::Env;
+use amplihack_utils::secret::is_secret_name;
+
+use crate::error::{ErrorContext, RemoteError};
+use crate::runner::CommandOutput;
+
+/// The most of an answer that is held in memory.
+const ANSWER: usize = 32 << 20;
+/// What is kept of complaints.
+const COMPLAINTS: usize = 64 << 10;
+/// Variables with a secret's name that hold none, and that ssh needs.
+const HARMLESS: &[&str] = &["SSH_AUTH_SOCK"];
+
+/// The variables of this process that a way to a machine gets: all but secrets.
+pub(super) fn harmless(env: &Env) -> Env {
+    let mut kept = Env::empty();
+    for (name, value) in env.iter() {
+        if !is_secret_name(name) || HARMLESS.iter().any(|known| name == *known) {
+            kept.set(name, value);
+        }
+    }
+    kept
+}
+
+/// Runs `command` to its end.
+pub(crate) async fn call(
+    mut command: Command,
+    env: &Env,
+    input: Option<&Path>,
+    output: Option<&Path>,
+    limit: Duration,
+) -> Result<CommandOutput, RemoteError> {
+    command.env_clear().envs(env.iter());
+    let here = |path: &Path, error: &std::io::Error| {
+        RemoteError::Transfer(format!("{} cannot be opened: {error}", path.display()).into())
+    };
+    let stdin = match input {
+        Some(path) => Input::File(File::open(path).map_err(|error| here(path, &error))?),
+        None => Input::Null,
+    };
+    let stdout_file = match output {
+        Some(path) => {
+            let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+            Some(made.map_err(|error| here(path, &error))?)
+        }
+        None => None,
+    };
+    let outcome = run_to_end(RunSpec {
+        stdin,
+        stdout: Output::Head(ANSWER),
+        stdout_file,
+        stderr: Output::Tail(COMPLAINTS),
+        deadlines: Deadlines { total: Some(limit), ..Deadlines::default() },
+        grace: Duration::from_secs(1),
+        ..RunSpec::new(command)
+    });
+    let outcome = outcome.await.map_err(|error| RemoteError::Execution(error.to_string().into()))?;
+    if let Why::Deadline(_) = outcome.why {
+        let context = ErrorContext::new(format!("no answer within {} s", limit.as_secs()));
+        return Err(RemoteError::Transfer(context.with("reason", "unreachable")));
+    }
+    if outcome.stdout.dropped > 0 {
+        return Err(RemoteError::Execution(format!("the answer is longer than {} MB", ANSWER >> 20).into()));
+    }
+    Ok(CommandOutput {
+        status: outcome.exit.code(),
+        stdout: String::from_utf8_lossy(&outcome.stdout.bytes).into_owned(),
+        stderr: String::from_utf8_lossy(&outcome.stderr.bytes).into_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use amplihack_utils::env::Env;
+
+    use super::harmless;
+
+    #[test]
+    fn secrets_are_not_handed_on() {
+        let env = Env::empty()
+            .with("PATH", "/bin")
+            .with("OPENAI_API_KEY", "x")
+            .with("GH_TOKEN", "x")
+            .with("SSH_AUTH_SOCK", "s");
+        let kept: Vec<String> =
+            harmless(&env).iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+        assert_eq!(kept, ["PATH", "SSH_AUTH_SOCK"]);
+    }
+}

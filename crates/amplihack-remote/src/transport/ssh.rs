@@ -1,0 +1,228 @@
+//! Other machines, by the system's OpenSSH: the user's configuration, keys, agents and jump hosts work.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use amplihack_utils::env::Env;
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
+
+use super::call::{call, harmless};
+use super::{control, fault, store};
+use crate::error::{ErrorContext, RemoteError};
+use crate::runner::{CommandOutput, RemoteCommandRunner};
+
+/// The most commands at once on a machine: its server allows ten a connection, and others use it too.
+const IN_FLIGHT: usize = 8;
+/// How long a command may take, and one that moves files.
+const LIMIT: Duration = Duration::from_mins(2);
+const LONG_LIMIT: Duration = Duration::from_mins(10);
+/// Pauses before a command is given again to a server that had no room.
+const PAUSES: [Duration; 4] =
+    [Duration::from_millis(200), Duration::from_millis(600), Duration::from_secs(2), Duration::from_secs(4)];
+
+/// How ssh reaches a machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Destination {
+    /// A host, an address, or a name in the user's ssh configuration.
+    pub host: String,
+    /// Default: the configuration's.
+    pub port: Option<u16>,
+    /// Default: the configuration's.
+    pub user: Option<String>,
+    /// A private key's file. Default: the configuration's.
+    pub identity: Option<PathBuf>,
+    /// The file with the machine's host key under the machine's own name: the first key is taken, and no other after it. For machines
+    /// that this tool made. Default: the user's own known hosts, and a machine that is not among them is refused.
+    pub known_hosts: Option<PathBuf>,
+    /// More options of ssh, by name.
+    pub options: Vec<(String, String)>,
+}
+
+/// Runs commands on other machines. Each machine's commands share one connection, which ends a minute after the last.
+///
+/// A connection that was lost is noticed within ten seconds, also by those who share it; ssh tries a fresh one then, for ten seconds more.
+pub struct SshRunner {
+    program: PathBuf,
+    env: Env,
+    control: Option<PathBuf>,
+    machines: Mutex<BTreeMap<String, Machine>>,
+}
+
+#[derive(Clone)]
+struct Machine {
+    destination: Destination,
+    room: Arc<Semaphore>,
+}
+
+impl SshRunner {
+    /// No machine yet. ssh gets `env` without its secrets.
+    pub fn new(env: &Env) -> Self {
+        let control = control::directory(env);
+        if control.is_none() {
+            tracing::warn!(
+                "no private directory for ssh's sockets: each command makes a connection of its own"
+            );
+        }
+        Self { program: PathBuf::from("ssh"), env: harmless(env), control, machines: Mutex::default() }
+    }
+
+    /// Says how `machine` is reached; what was said before is forgotten.
+    pub fn add(&self, machine: impl Into<String>, destination: Destination) {
+        let machine_entry = Machine { destination, room: Arc::new(Semaphore::new(IN_FLIGHT)) };
+        self.machines.lock().unwrap_or_else(PoisonError::into_inner).insert(machine.into(), machine_entry);
+    }
+
+    fn machine(&self, name: &str) -> Result<Machine, RemoteError> {
+        let machines = self.machines.lock().unwrap_or_else(PoisonError::into_inner);
+        machines.get(name).cloned().ok_or_else(|| {
+            RemoteError::Validation(
+                ErrorContext::new(format!("no machine '{name}' is known: add it to hosts.toml"))
+                    .with("host", name),
+            )
+        })
+    }
+
+    /// The command up to the remote command line. `shared`: over the machine's connection, which is made if there is none.
+    fn ssh(&self, name: &str, machine: &Destination, shared: bool) -> Command {
+        let mut options: Vec<(&str, String)> = vec![
+            ("BatchMode", "yes".into()),
+            ("ConnectTimeout", "10".into()),
+            ("ServerAliveInterval", "3".into()),
+            ("ServerAliveCountMax", "3".into()),
+            ("ClearAllForwardings", "yes".into()),
+            ("ForwardX11", "no".into()),
+            ("ForwardAgent", "no".into()),
+            ("PermitLocalCommand", "no".into()),
+            ("RequestTTY", "no".into()),
+            ("RemoteCommand", "none".into()),
+            ("LogLevel", "ERROR".into()),
+        ];
+        if let Some(file) = &machine.known_hosts {
+            options.extend([
+                ("UserKnownHostsFile", path_option(file)),
+                ("GlobalKnownHostsFile", "/dev/null".into()),
+                ("HostKeyAlias", name.to_owned()),
+                ("CheckHostIP", "no".into()),
+                ("HashKnownHosts", "no".into()),
+                ("StrictHostKeyChecking", "accept-new".into()),
+            ]);
+        }
+        if let Some(file) = &machine.identity {
+            options.push(("IdentityFile", path_option(file)));
+            options.push(("IdentitiesOnly", "yes".into()));
+        }
+        options.extend(machine.options.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        let mut words: Vec<String> =
+            options.iter().flat_map(|(name, value)| ["-o".to_owned(), format!("{name}={value}")]).collect();
+        if let Some(port) = machine.port {
+            words.extend(["-p".to_owned(), port.to_string()]);
+        }
+        if let Some(user) = &machine.user {
+            words.extend(["-l".to_owned(), user.clone()]);
+        }
+        words.extend(["--".to_owned(), machine.host.clone()]);
+        let mut command = Command::new(&self.program);
+        match self.control.as_ref().filter(|_| shared) {
+            Some(place) => {
+                let mut parts = words.clone();
+                parts.push(name.to_owned());
+                let socket = path_option(&place.join(control::name(&parts)));
+                command.args(["-o", "ControlMaster=auto", "-o", "ControlPersist=60", "-o"]);
+                command.arg(format!("ControlPath={socket}"));
+            }
+            None => {
+                command.args(["-o", "ControlMaster=no", "-o", "ControlPath=none"]);
+            }
+        }
+        command.args(words);
+        command
+    }
+
+    /// A command that runs `line` on a machine in this terminal.
+    pub(crate) fn terminal(&self, name: &str, machine: &Destination, line: &str) -> Command {
+        let mut command = self.ssh(name, machine, true);
+        let args: Vec<std::ffi::OsString> = command.get_args().map(ToOwned::to_owned).collect();
+        let mut asked = Command::new(command.get_program());
+        // The first of several values of an option is the one that counts.
+        asked.arg("-tt").args(["-o", "RequestTTY=force"]).args(args).arg(line);
+        asked.env_clear().envs(self.env.iter());
+        command = asked;
+        command
+    }
+
+    async fn run(
+        &self,
+        name: &str,
+        line: &str,
+        input: Option<&Path>,
+        output: Option<&Path>,
+        limit: Duration,
+    ) -> Result<CommandOutput, RemoteError> {
+        let machine = self.machine(name)?;
+        let placed = |error: RemoteError| error.with("host", name);
+        let _room = machine.room.acquire().await.map_err(|_| RemoteError::Execution("no room".into()))?;
+        let mut pauses = PAUSES.iter();
+        let mut shared = true;
+        loop {
+            let mut command = self.ssh(name, &machine.destination, shared);
+            command.arg(line);
+            let answer = call(command, &self.env, input, output, limit).await.map_err(placed)?;
+            if answer.status != 255 {
+                return Ok(answer);
+            }
+            match pauses.next() {
+                Some(pause) if fault::may_try_again(&answer.stderr) => tokio::time::sleep(*pause).await,
+                _ => return Err(placed(fault::unasked(&answer.stderr))),
+            }
+            // Whoever shares the connection may have taken all that it allows.
+            shared = false;
+        }
+    }
+}
+
+/// A path as an option's value: it may have blanks, and `%` would be a token.
+fn path_option(path: &Path) -> String {
+    format!("\"{}\"", path.display().to_string().replace('%', "%%"))
+}
+
+#[async_trait]
+impl RemoteCommandRunner for SshRunner {
+    async fn azlin(&self, _args: &[String]) -> Result<CommandOutput, RemoteError> {
+        Err(RemoteError::Provisioning("hosts of hosts.toml are not azlin's: use --backend azlin".into()))
+    }
+
+    async fn connect(&self, vm_name: &str, command: &str) -> Result<CommandOutput, RemoteError> {
+        self.run(vm_name, command, None, None, LIMIT).await
+    }
+
+    async fn transfer(&self, source: &Path, vm_name: &str, destination: &Path) -> Result<(), RemoteError> {
+        let answer = self.pipe(vm_name, &store(destination), Some(source), None).await?;
+        match answer.status {
+            0 => Ok(()),
+            _ => Err(RemoteError::Transfer(
+                ErrorContext::new(format!("{}: {}", destination.display(), answer.stderr.trim()))
+                    .with("host", vm_name),
+            )),
+        }
+    }
+
+    async fn pipe(
+        &self,
+        vm_name: &str,
+        command: &str,
+        input: Option<&Path>,
+        output: Option<&Path>,
+    ) -> Result<CommandOutput, RemoteError> {
+        self.run(vm_name, command, input, output, LONG_LIMIT).await
+    }
+}
+
+impl std::fmt::Debug for SshRunner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SshRunner").field("control", &self.control).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,15 @@
+//! What the crate promises, from outside: files, processes, machines.
+
+mod collect;
+mod ends;
+mod far;
+mod net;
+mod package;
+mod results;
+mod scheduler;
+mod seed_api;
+mod sessions;
+mod ssh;
+mod state;
+mod state_crowd;
+mod support;
