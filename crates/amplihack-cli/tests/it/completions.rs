@@ -4,7 +4,7 @@ use amplihack_testkit::{Run, Sandbox, loud};
 
 use crate::world::run;
 
-const VERBS: [&str; 21] = [
+const VERBS: [&str; 22] = [
     "claude",
     "copilot",
     "codex",
@@ -19,6 +19,7 @@ const VERBS: [&str; 21] = [
     "recipe",
     "auto",
     "parallel",
+    "remote",
     "sessions",
     "stream",
     "config",
