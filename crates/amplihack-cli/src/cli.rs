@@ -18,6 +18,8 @@ use crate::commands::stream::StreamCommand;
 use crate::diagnostics::LogArgs;
 use crate::ui::Format;
 
+#[cfg(test)]
+mod tests;
 mod unattended;
 
 pub(crate) use unattended::{AutoArgs, AutoCommand, ParallelArgs, Running, Unattended};
@@ -91,6 +93,11 @@ pub(crate) enum Command {
     Audit(AuditCommand),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
+    /// Explain a topic, or show a command's help; alone it lists the topics
+    Help(HelpArgs),
+    /// Print the manual page of a command, as roff
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 // Options of `amp`: those of every launch, or a command about Amp. A prompt that is a command's name is given with --prompt.
@@ -315,6 +322,22 @@ pub(crate) enum ConfigCommand {
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub shell: clap_complete::Shell,
+}
+
+// Options of `help`.
+#[derive(Debug, Args)]
+pub(crate) struct HelpArgs {
+    /// A topic, or a command with the commands below it
+    #[arg(value_name = "TOPIC|COMMAND")]
+    pub words: Vec<String>,
+}
+
+// Options of `man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The command with the commands below it; none is the program itself
+    #[arg(value_name = "COMMAND")]
+    pub words: Vec<String>,
 }
 
 pub(crate) fn agent(name: &str) -> Result<AgentBinary, String> {

@@ -16,6 +16,7 @@ pub mod compare;
 pub mod hosts;
 pub mod netns;
 pub mod output;
+pub mod page;
 pub mod procs;
 pub mod programs;
 pub mod real;
