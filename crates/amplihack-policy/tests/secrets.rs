@@ -25,7 +25,7 @@ fn every_credential_is_found_once_on_its_line() {
     let mut missed = Vec::new();
     for case in with_secret() {
         let lines = lines_of(&case);
-        if lines != [*case.lines().start()] {
+        if lines != case.lines().map_or(vec![], |lines| vec![*lines.start()]) {
             missed.push(format!("{}: lines {lines:?}\n{}", case.kind, case.text));
         }
     }

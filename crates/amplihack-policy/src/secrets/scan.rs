@@ -39,7 +39,7 @@ pub fn scan(path: &str, bytes: &[u8]) -> Vec<Finding> {
     let (mut line, mut counted) = (1, 0);
     let mut findings = Vec::new();
     for Found { rule, span } in search(&text, care) {
-        line += text[counted..span.start].iter().filter(|&&byte| byte == b'\n').count();
+        line += text[counted..span.start].split(|&byte| byte == b'\n').count() - 1;
         counted = span.start;
         let value = &text[span.start..span.end];
         findings.push(Finding {
