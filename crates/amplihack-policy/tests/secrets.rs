@@ -25,7 +25,7 @@ fn every_credential_is_found_once_on_its_line() {
     let mut missed = Vec::new();
     for case in with_secret() {
         let lines = lines_of(&case);
-        if lines != [*case.lines().start()] {
+        if lines != case.lines().map_or(vec![], |lines| vec![*lines.start()]) {
             missed.push(format!("{}: lines {lines:?}\n{}", case.kind, case.text));
         }
     }
@@ -227,10 +227,10 @@ proptest! {
     }
 }
 
-/// How much longer ten times as much takes is no matter of the clock here: what would grow faster than the input does not end.
+/// No matter of the clock: what grows faster than its input does not end. With checks on it is a hundred times slower, and less has to do.
 #[test]
-fn near_misses_of_ten_megabytes_end() {
-    let size = if cfg!(debug_assertions) { 1 << 20 } else { 10 << 20 };
+fn many_near_misses_end() {
+    let size = if cfg!(debug_assertions) { 64 << 10 } else { 10 << 20 };
     for piece in [
         "password=a1",
         "password=a1:",

@@ -48,7 +48,7 @@ pub fn scan_part(path: &str, bytes: &[u8], again: usize) -> Vec<Finding> {
         if span.start >= again && span.end == text.len() {
             continue;
         }
-        line += text[counted..span.start].iter().filter(|&&byte| byte == b'\n').count();
+        line += text[counted..span.start].split(|&byte| byte == b'\n').count() - 1;
         counted = span.start;
         let value = &text[span.start..span.end];
         findings.push(Finding {
