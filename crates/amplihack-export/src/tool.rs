@@ -1,7 +1,6 @@
 //! A tool call for people: its arguments by name, and edits as what was taken out and put in.
 
 use amplihack_agent::event::Json;
-use amplihack_utils::secret::{REDACTED, is_secret_name};
 use serde_json::Value;
 
 use crate::clean::{Clean, Cleaner};
@@ -21,7 +20,11 @@ pub(crate) enum Part {
 
 /// The parts of `input`.
 pub(crate) fn parts(input: &Json, cleaner: Cleaner) -> Vec<Part> {
-    match input.value() {
+    let mut input = input.value();
+    if cleaner.redacts() {
+        cleaner.value(&mut input);
+    }
+    match input {
         Value::Object(object) => {
             let mut out = Vec::new();
             let edit = edit(&object);
@@ -52,14 +55,10 @@ pub(crate) fn parts(input: &Json, cleaner: Cleaner) -> Vec<Part> {
 
 fn argument(name: &str, value: &Value, cleaner: Cleaner) -> Part {
     let text = match value {
-        // A name alone may tell that this is a secret.
-        Value::String(text) if cleaner.redacts() && is_secret_name(name) && !text.is_empty() => {
-            REDACTED.to_owned()
-        }
-        Value::String(text) => text.clone(),
-        other => pretty(other),
+        Value::String(text) => cleaner.text(text),
+        other => cleaner.text(&pretty(other)),
     };
-    Part::Argument(cleaner.text(name), cleaner.text(&text))
+    Part::Argument(cleaner.text(name), text)
 }
 
 fn pretty(value: &Value) -> String {

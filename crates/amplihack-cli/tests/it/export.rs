@@ -103,7 +103,7 @@ fn secrets_are_left_out_of_every_form_unless_asked_for() {
         let shown = text(&exported(&sandbox, "latest", form));
         assert!(!shown.contains("R4nd0m"), "{form:?}: {shown}");
         let open = text(&exported(&sandbox, "latest", &[form, &["--no-redact"]].concat()));
-        assert_eq!(open.contains(SECRET), true, "{form:?}: {open}");
+        assert!(open.contains(SECRET), "{form:?}: {open}");
     }
 }
 
@@ -118,7 +118,7 @@ fn an_unattended_run_is_exported_with_its_turns_and_changes() {
         "Unattended run of claude: verified",
         "<h2 id=\"turns\">",
         "test -f new.txt",
-        "<ins>+&lt;b&gt;new&lt;/b&gt;</ins>",
+        "<ins>+&lt;b&gt;new&lt;/b&gt;\n</ins>",
         "do it",
         "ls -l",
     ] {
@@ -126,7 +126,7 @@ fn an_unattended_run_is_exported_with_its_turns_and_changes() {
     }
     let markdown = text(&exported(&sandbox, id, &["--markdown"]));
     assert!(
-        markdown.contains("passed: `test -f new.txt`") && markdown.contains("\n+<b>new</b>\n"),
+        markdown.contains("passed: `` `test -f new.txt` ``") && markdown.contains("\n+<b>new</b>\n"),
         "{markdown}"
     );
     let traces = text(&exported(&sandbox, id, &["--otel"]));

@@ -10,12 +10,12 @@ pub(super) fn patch(html: &mut Html, text: &Clean) {
         let (open, close) = match line.as_bytes() {
             // The file's own header is neither.
             [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => {
-                ("<span class=\"file\">", "</span>\n")
+                ("<span class=\"file\">", "\n</span>")
             }
-            [b'+', ..] => ("<ins>", "</ins>\n"),
-            [b'-', ..] => ("<del>", "</del>\n"),
-            [b'@', b'@', ..] => ("<span class=\"hunk\">", "</span>\n"),
-            _ => ("<span>", "</span>\n"),
+            [b'+', ..] => ("<ins>", "\n</ins>"),
+            [b'-', ..] => ("<del>", "\n</del>"),
+            [b'@', b'@', ..] => ("<span class=\"hunk\">", "\n</span>"),
+            _ => ("<span>", "\n</span>"),
         };
         html.raw(open).show(line).raw(close);
     }
@@ -72,8 +72,8 @@ mod tests {
         patch(&mut html, &Cleaner::new(true).text("--- a\n+++ b\n@@ -1 +1 @@\n-<old>\n+new\n same\n"));
         assert_eq!(
             html.into_string(),
-            "<pre class=\"diff\"><span class=\"file\">--- a</span>\n<span class=\"file\">+++ b</span>\n\
-             <span class=\"hunk\">@@ -1 +1 @@</span>\n<del>-&lt;old&gt;</del>\n<ins>+new</ins>\n<span> same</span>\n</pre>\n"
+            "<pre class=\"diff\"><span class=\"file\">--- a\n</span><span class=\"file\">+++ b\n</span>\
+             <span class=\"hunk\">@@ -1 +1 @@\n</span><del>-&lt;old&gt;\n</del><ins>+new\n</ins><span> same\n</span></pre>\n"
         );
     }
 }

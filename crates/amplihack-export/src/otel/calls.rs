@@ -80,9 +80,10 @@ impl<'a> Finding<'a> {
             AgentEvent::Text(text) => self.said(seq, at, text, "text"),
             AgentEvent::Thinking(text) => self.said(seq, at, text, "reasoning"),
             AgentEvent::ToolCall(call) => {
-                let arguments = self.cleaner.without_secrets(call.input.text()).into_owned();
-                let part =
-                    json!({ "type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments });
+                let arguments = self.cleaner.json(&call.input);
+                let clean = |text| self.cleaner.without_secrets(text).into_owned();
+                let (id, name) = (clean(&call.id), clean(&call.name));
+                let part = json!({ "type": "tool_call", "id": id, "name": name, "arguments": arguments });
                 self.since.insert(Some(&call.id), at);
                 self.call(seq, at, None, call.parent.as_deref()).parts.push(part);
             }

@@ -240,7 +240,7 @@ impl Writer<'_> {
             attributes.extend(entry.rule.as_deref().map(|rule| attribute(RULE, rule)));
         }
         if self.content {
-            attributes.push(attribute(TOOL_ARGUMENTS, self.clean(call.input.text())));
+            attributes.push(attribute(TOOL_ARGUMENTS, self.cleaner.json(&call.input)));
         }
         let mut status = Status::default();
         let mut end = self.run.last_seen();
