@@ -33,7 +33,7 @@ fn arguments(line: &str) -> Vec<String> {
     let call = &call[..redirected.unwrap_or(call.len())];
     // The function stands for the program, ends with the first call, and nothing else is run.
     let script = format!("amplihack() {{ printf '%s\\0' \"$@\" >&9; exit; }}; {call}");
-    let mut bash = Command::new("bash");
+    let mut bash = Command::new("/bin/bash");
     bash.args(["--norc", "-c", &format!("exec 9>&1; {script}")])
         .env_clear()
         .env("PATH", "/nowhere")

@@ -138,7 +138,7 @@ fn adapted(line: &str) -> (String, i32) {
     match verb {
         // Agents of the bundled recipes answer by a form; running them is `recipe_bundled`'s.
         "recipe" => (format!("{line} --dry-run"), 0),
-        "claude" | "codex" | "copilot" | "auto" | "parallel" | "sessions" | "policy" | "which" => {
+        "claude" | "codex" | "copilot" | "auto" | "parallel" | "sessions" | "policy" | "which" | "help" => {
             (line.to_owned(), 0)
         }
         // The fakes speak to no model, so that nothing can be proved of them.
