@@ -15,6 +15,7 @@ use crate::commands::recipe::RecipeCommand;
 use crate::commands::remote::RemoteCommand;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::stream::StreamCommand;
+use crate::diagnostics::LogArgs;
 use crate::ui::Format;
 
 #[cfg(test)]
@@ -33,6 +34,8 @@ pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 /// What to do. A command's options are built only when it is the one: building them all takes longer than most commands.

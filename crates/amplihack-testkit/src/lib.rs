@@ -10,6 +10,7 @@
 
 pub mod amplifier;
 pub mod azlin;
+pub mod browser;
 pub mod bytes;
 pub mod compare;
 pub mod hosts;
@@ -29,6 +30,7 @@ pub mod sshd;
 pub mod tmux;
 
 pub use azlin::Azlin;
+pub use browser::{Browser, Look};
 pub use bytes::Bytes;
 pub use hosts::{Host, Network};
 pub use netns::NetNs;

@@ -59,10 +59,13 @@ stage() {
     owner=${old##*/}
     case $owner in "$host".*) owner=${owner#"$host".} owner=${owner%%.*} ;; *) continue ;; esac
     [ -d "/proc/$owner" ] && continue
+    # What it had begun may go on without it.
+    if [ -e "$old/.held" ]; then (flock -n 8) 8>>"$old/.held" || continue; fi
     drop_secret "$old"
     rm -rf "$old"
   done
   staged=$(mktemp -d "$incoming/$host.$$.XXXXXX") || fail 74 "$incoming is not writable"
+  { exec 8>"$staged/.held"; } 2>/dev/null && flock 8 || fail 74 "$staged is not writable"
   trap 'drop_secret "$staged"; rm -rf "$staged"' EXIT
   trap 'exit 129' HUP
   trap 'exit 143' TERM INT PIPE
