@@ -345,10 +345,13 @@ pub(crate) fn agent(name: &str) -> Result<AgentBinary, String> {
     AgentBinary::from_name(name).ok_or_else(|| format!("no agent of that name; use one of {all}"))
 }
 
-/// A span of time such as `90s`, `5min` or `1h 30m`.
+/// A span of time such as `90s`, `5min`, `1h 30m` or `30d`; a day has 24 hours.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let span: jiff::SignedDuration =
-        text.parse().map_err(|_| "no span of time; write it as 90s, 5min or 1h 30m".to_owned())?;
+    let span: Option<jiff::SignedDuration> = text
+        .parse::<jiff::Span>()
+        .and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()))
+        .ok();
+    let span = span.ok_or_else(|| "no span of time; write it as 90s, 5min, 1h 30m or 30d".to_owned())?;
     Duration::try_from(span).map_err(|_| "a span of time is not negative".to_owned())
 }
 

@@ -9,7 +9,7 @@ use pages::PAGES;
 
 fn main() -> ExitCode {
     let text = match std::env::args().nth(1) {
-        None => PAGES.iter().map(|page| format!("{}\n", page.path)).collect(),
+        None => PAGES.iter().flat_map(|page| [page.path, "\n"]).collect(),
         Some(path) => match PAGES.iter().find(|page| page.path == path) {
             Some(page) => (page.text)(),
             None => return ExitCode::from(2),

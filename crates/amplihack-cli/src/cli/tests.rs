@@ -55,7 +55,8 @@ fn every_command_line_of_the_pages_is_read() {
                     || line.contains("| amplihack ")
                     || line.contains("=") && line.contains(" amplihack ")
             });
-            for line in calls {
+            // `…` stands for words of the reader's.
+            for line in calls.filter(|line| !line.contains(" … ")) {
                 let words = arguments(line);
                 let parsed =
                     Cli::try_parse_from(std::iter::once("amplihack".to_owned()).chain(words.clone()));

@@ -62,7 +62,7 @@ fn a_command_shows_its_own_help_and_a_name_that_is_both_shows_both() {
     run(&sandbox, &["help", "recipe", "run"]).assert_code(0).assert_stdout(&help);
     let both = run(&sandbox, &["help", "policy"]);
     both.assert_code(0)
-        .assert_stdout_has("Usage: amplihack policy <COMMAND>")
+        .assert_stdout_has("Usage: amplihack policy [OPTIONS] <COMMAND>")
         .assert_stdout_has("Your own policy\n---");
 }
 

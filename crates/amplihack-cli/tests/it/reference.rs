@@ -65,11 +65,12 @@ fn documented() -> Vec<String> {
 }
 
 /// Whether `path` is what the page calls `named`, or below it if that is a directory.
-fn is_named(path: &str, named: &str) -> bool {
-    let (mut parts, mut names) = (path.split('/'), named.trim_end_matches('/').split('/'));
+fn is_named(path: &str, row: &str) -> bool {
+    let (mut parts, mut names) = (path.split('/'), row.trim_end_matches('/').split('/'));
     loop {
         match (parts.next(), names.next()) {
-            (_, None) => return named.ends_with('/') || parts.next().is_none(),
+            (None, None) => return true,
+            (Some(_), None) => return row.ends_with('/'),
             (None, Some(_)) => return false,
             (Some(part), Some(name)) => {
                 let (before, after) = match (name.find('<'), name.rfind('>')) {

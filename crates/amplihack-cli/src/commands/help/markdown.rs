@@ -108,11 +108,11 @@ fn links(line: &str) -> String {
     while let Some(start) = rest.find('[') {
         let (before, from) = rest.split_at(start);
         out.push_str(before);
-        let link = from.find("](").and_then(|middle| {
+        let found = from.find("](").and_then(|middle| {
             let end = from[middle..].find(')')? + middle;
             Some((&from[1..middle], end))
         });
-        match link {
+        match found {
             Some((text, end)) if !text.contains('[') && !before.ends_with('`') => {
                 out.push_str(text);
                 rest = &from[end + 1..];

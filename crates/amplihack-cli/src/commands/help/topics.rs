@@ -85,6 +85,16 @@ pub(super) const TOPICS: &[Topic] = &[
         pages: &[whole(include_str!("../../../../../docs/auto.md"))],
     },
     Topic {
+        name: "remote",
+        about: "sessions on other machines",
+        pages: &[whole(include_str!("../../../../../docs/remote/sessions.md"))],
+    },
+    Topic {
+        name: "export",
+        about: "a run as a page, as Markdown, as traces",
+        pages: &[whole(include_str!("../../../../../docs/exporting.md"))],
+    },
+    Topic {
         name: "files",
         about: "every file that amplihack reads or writes",
         pages: &[whole(include_str!("../../../../../docs/reference/files.md"))],
