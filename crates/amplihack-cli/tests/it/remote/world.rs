@@ -7,6 +7,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use amplihack_testkit::hosts::Spec;
 use amplihack_testkit::{Azlin, Host, Network, Output, Run, Sandbox, Slurm, procs};
 use serde_json::Value;
 
@@ -80,19 +81,20 @@ impl World {
             Kind::Local => String::new(),
             Kind::Ssh => {
                 let each = |name: &str| {
-                    network.host(name);
+                    network.host_with(name, roomy());
                     format!("[hosts.{name}]\ncapacity = 2\nlabels = ['{name}-label']\n")
                 };
                 ["a", "b", "c"].map(each).concat()
             }
             Kind::Azlin => {
                 let azlin = Azlin::start(network);
+                azlin.machines_have(roomy());
                 azlin.install(&self.sandbox);
                 self.azlin = Some(azlin);
                 String::new()
             }
             Kind::Slurm => {
-                self.slurm = Some(Slurm::start(&network.host("login"))?);
+                self.slurm = Some(Slurm::start(&network.host_with("login", roomy()))?);
                 "[hosts.login]\nscheduler = 'slurm'\noptions = ['--partition=agents']\n".to_owned()
             }
         };
@@ -264,6 +266,11 @@ impl World {
         let names = ["a", "b", "c", "login"].map(str::to_owned).into_iter().chain(rented);
         names.filter_map(|name| network.find(&name)).collect()
     }
+}
+
+/// A host whose disk holds what sessions ask for.
+fn roomy() -> Spec {
+    Spec::default().disk_mib(2048)
 }
 
 /// Every file below `path` that has `part` in it; links are not followed.
