@@ -56,6 +56,7 @@ mod recipe_bundled;
 mod recipe_cases;
 mod recipe_kill;
 mod reference;
+mod remote;
 mod routing;
 mod scene;
 mod schemas;
