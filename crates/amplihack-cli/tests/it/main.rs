@@ -51,6 +51,7 @@ mod recipe;
 mod recipe_bundled;
 mod recipe_cases;
 mod recipe_kill;
+mod remote_faults;
 mod routing;
 mod scene;
 mod schemas;
