@@ -57,6 +57,7 @@ mod recipe_cases;
 mod recipe_kill;
 mod reference;
 mod remote;
+mod remote_faults;
 mod routing;
 mod scene;
 mod schemas;

@@ -127,7 +127,9 @@ begin() {
     mkdir "$sessions/$1" 2>/dev/null && made=yes
     with_lock "$sessions/$1" launch "$1" "$2"
     code=$?
-    if [ "$code" -ne 0 ] && [ -n "$made" ] && ! [ -e "$sessions/$1/ready" ]; then rm -rf "${sessions:?}/$1"; fi
+    # What was ended meanwhile stays so.
+    case $code in 0 | 3) break ;; esac
+    if [ -n "$made" ] && ! [ -e "$sessions/$1/ready" ]; then rm -rf "${sessions:?}/$1"; fi
   done
   case $code in
   0) if [ "$2" = start ]; then echo started; else echo prepared; fi ;;
