@@ -26,7 +26,8 @@ fn a_follower_gets_every_byte_once_through_five_cut_connections() {
             r#"i=0; while [ $i -lt 400 ] || ! [ -e "$HOME/go" ]; do i=$((i + 1)); tell "line $i of the work"; sleep 0.02; done; status=blocked"#,
         );
         let host = world.host(&id).unwrap();
-        let mut follower = world.remote(&["output", &id, "--follow"]).timeout(Duration::from_secs(120)).spawn();
+        let mut follower =
+            world.remote(&["output", &id, "--follow"]).timeout(Duration::from_secs(120)).spawn();
         for round in 1..=5 {
             let has = follower.stdout_so_far().len();
             follower.until("something new", |follower| follower.stdout_so_far().len() > has + 200);

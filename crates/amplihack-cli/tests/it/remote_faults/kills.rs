@@ -26,7 +26,8 @@ fn walk(scene: &Scene, kills: u32) {
         let told = format!("kill {step} of {kills}, {takes:?}");
         scene.assert_settles(&told);
         let state = scene.state();
-        let running = state.sessions.values().filter(|record| record.session.status == SessionStatus::Running);
+        let running =
+            state.sessions.values().filter(|record| record.session.status == SessionStatus::Running);
         match running.count() {
             0 => cut += 1,
             _ => through += 1,
@@ -54,7 +55,11 @@ fn end_all(scene: &Scene) {
             scene.run(&["kill", &id]).assert_code(0);
         }
     }
-    assert!(scene.state().vm_pool.values().all(|machine| machine.active_sessions.is_empty()), "{:#?}", scene.state());
+    assert!(
+        scene.state().vm_pool.values().all(|machine| machine.active_sessions.is_empty()),
+        "{:#?}",
+        scene.state()
+    );
 }
 
 #[test]

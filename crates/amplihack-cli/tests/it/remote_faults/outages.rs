@@ -49,7 +49,11 @@ fn a_machine_that_is_cut_off_is_no_end_and_one_that_lost_power_is() {
     assert_eq!(facts(&scene.refreshed(&id)), ("running", Some("unreachable"), None));
     host.boot();
     assert_eq!(facts(&scene.refreshed(&id)), ("failed", Some("lost"), None));
-    assert_eq!(facts(&scene.refreshed(&id)), ("failed", Some("lost"), None), "a second look says something else");
+    assert_eq!(
+        facts(&scene.refreshed(&id)),
+        ("failed", Some("lost"), None),
+        "a second look says something else"
+    );
     assert_eq!(slots(&scene), 0);
     // What had ended before keeps its end, and what the lost one said is there.
     assert_eq!(facts(&scene.refreshed(&quick)), ("completed", None, Some(0)));
@@ -62,7 +66,9 @@ fn a_session_that_ended_while_its_machine_was_out_of_reach_has_its_true_end() {
     let Some((scene, host, id)) = held(Spec::default()) else { return };
     host.cut();
     scene.go();
-    scene.until("the end there", |_| host.home().join(format!(".amplihack/remote/sessions/{id}/exit")).exists());
+    scene.until("the end there", |_| {
+        host.home().join(format!(".amplihack/remote/sessions/{id}/exit")).exists()
+    });
     assert_eq!(facts(&scene.refreshed(&id)), ("running", Some("unreachable"), None));
     host.join();
     assert_eq!(facts(&scene.refreshed(&id)), ("completed", None, Some(0)));
@@ -75,7 +81,8 @@ fn what_is_killed_by_force_ends_when_its_machine_answers_again() {
     host.cut();
     let killed = scene.json(&["kill", &id, "--force"]);
     assert_eq!(killed["session"]["status"], "killed");
-    let did = ["remote_kill_attempted", "remote_kill_succeeded", "capacity_released"].map(|name| killed[name] == true);
+    let did = ["remote_kill_attempted", "remote_kill_succeeded", "capacity_released"]
+        .map(|name| killed[name] == true);
     assert_eq!(did, [true, false, true], "{killed}");
     assert_eq!(slots(&scene), 0);
     assert!(!host.processes_with("claude").is_empty(), "it runs there yet");

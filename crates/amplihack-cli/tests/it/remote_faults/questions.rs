@@ -12,7 +12,9 @@ use super::scene::{Kind, Scene};
 fn a_look_asks_each_machine_once() {
     let Some(scene) = Scene::new(Kind::Ssh, Spec::default()) else { return };
     scene.network.as_ref().unwrap().host("b");
-    scene.sandbox.write("home/.config/amplihack/hosts.toml", "[hosts.a]\ncapacity = 3\n[hosts.b]\ncapacity = 3\n");
+    scene
+        .sandbox
+        .write("home/.config/amplihack/hosts.toml", "[hosts.a]\ncapacity = 3\n[hosts.b]\ncapacity = 3\n");
     let all = scene.start(&["hold 1", "hold 2", "hold 3", "hold 4", "hold 5", "hold 6"]);
     // Each call of the program, and each connection, leaves a line.
     let network = scene.network.as_ref().unwrap();

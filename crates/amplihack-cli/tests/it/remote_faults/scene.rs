@@ -197,7 +197,12 @@ impl Scene {
     pub(super) fn until(&self, what: &str, mut done: impl FnMut(&Self) -> bool) {
         let end = Instant::now() + PATIENCE;
         while !done(self) {
-            assert!(Instant::now() < end, "timed out waiting for {what}: {:#?}\nran: {:?}", self.state(), self.ran());
+            assert!(
+                Instant::now() < end,
+                "timed out waiting for {what}: {:#?}\nran: {:?}",
+                self.state(),
+                self.ran()
+            );
             sleep(Duration::from_millis(50));
         }
     }
@@ -209,7 +214,11 @@ impl Scene {
         let needs = !self.state().needs_reconciling(Client::is_alive).is_empty();
         let listed = self.run(&["list"]);
         listed.assert_code(0);
-        assert_eq!(listed.stderr_text().contains("amplihack remote list --refresh"), needs, "{told}: {listed}");
+        assert_eq!(
+            listed.stderr_text().contains("amplihack remote list --refresh"),
+            needs,
+            "{told}: {listed}"
+        );
         let looked = self.run(&["list", "--refresh"]);
         looked.assert_code(0);
         let first = self.state();
@@ -217,7 +226,11 @@ impl Scene {
         assert_eq!(first.disagreements(), [""; 0], "{told}");
         let again = self.run(&["list", "--refresh"]);
         again.assert_code(0).assert_stderr("");
-        assert_eq!(lasting(first.clone()), lasting(self.state()), "{told}: the second look changed something");
+        assert_eq!(
+            lasting(first.clone()),
+            lasting(self.state()),
+            "{told}: the second look changed something"
+        );
         let mut held = BTreeSet::new();
         for machine in first.vm_pool.values() {
             assert!(machine.active_sessions.len() <= machine.capacity, "{told}: {machine:?}");
@@ -277,7 +290,8 @@ fn files(place: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
             files_.push(entry.path());
         }
     }
-    directories.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("amplihack-")));
+    directories
+        .retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("amplihack-")));
     (directories, files_)
 }
 

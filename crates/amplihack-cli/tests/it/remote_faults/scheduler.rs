@@ -17,7 +17,9 @@ fn until(scene: &Scene, ids: &[String], status: SessionStatus) {
 /// The number of the job of a session's task, `JOB_INDEX`, as the user sees it.
 fn task(slurm: &Slurm, scene: &Scene, id: &str) -> String {
     let job = scene.state().sessions[id].job.clone().unwrap();
-    let text = slurm.ask(&format!("cat .amplihack/remote/jobs/{job}/job; cat .amplihack/remote/jobs/{job}/ids")).stdout_text();
+    let text = slurm
+        .ask(&format!("cat .amplihack/remote/jobs/{job}/job; cat .amplihack/remote/jobs/{job}/ids"))
+        .stdout_text();
     let mut lines = text.lines();
     let number = lines.next().unwrap().split(' ').next().unwrap().to_owned();
     let index = lines.position(|line| line == id).unwrap();
