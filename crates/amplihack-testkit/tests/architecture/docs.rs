@@ -159,9 +159,11 @@ fn rows(page: &str) -> Vec<(String, String)> {
 fn every_promise_and_every_known_failure_names_a_test_that_exists() {
     let sources = sources();
     let mut breaches = Vec::new();
-    for page in ["docs/compliance.md", "docs/known-failures.md"] {
+    for (page, least) in
+        [("docs/compliance.md", 100), ("docs/known-failures.md", 100), ("docs/remote/requirements.md", 24)]
+    {
         let rows = rows(&read(Path::new(page)));
-        assert!(rows.len() > 100, "{page} has {} rows", rows.len());
+        assert!(rows.len() >= least, "{page} has {} rows", rows.len());
         for (section, row) in rows {
             let cell = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
             let named: Vec<&str> =
