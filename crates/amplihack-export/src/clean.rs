@@ -75,22 +75,24 @@ impl Cleaner {
             Value::String(text) => *text = self.without_secrets(text).into_owned(),
             Value::Array(list) => list.iter_mut().for_each(|value| self.value(value)),
             Value::Object(object) => {
-                *object =
-                    std::mem::take(object).into_iter().map(|(name, value)| self.named(name, value)).collect();
+                let cleaned = std::mem::take(object).into_iter().map(|(name, value)| {
+                    (self.without_secrets(&name).into_owned(), self.named(&name, value))
+                });
+                *object = cleaned.collect();
             }
             _ => {}
         }
     }
 
-    fn named(self, name: String, mut value: Value) -> (String, Value) {
+    fn named(self, name: &str, mut value: Value) -> Value {
         match &mut value {
             // A name alone may tell that this is a secret.
-            Value::String(text) if self.redact && !text.is_empty() && is_secret_name(&name) => {
+            Value::String(text) if self.redact && !text.is_empty() && is_secret_name(name) => {
                 REDACTED.clone_into(text);
             }
             _ => self.value(&mut value),
         }
-        (self.without_secrets(&name).into_owned(), value)
+        value
     }
 
     /// `text` for people.

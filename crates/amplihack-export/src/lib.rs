@@ -4,10 +4,6 @@
 //! replaced, and what hides or disturbs is made visible. Whoever writes a page can write fixed markup and escaped text, nothing else.
 //!
 //! Nothing here starts a process; only the feature `otel` touches a network.
-#![cfg_attr(
-    test,
-    expect(clippy::unwrap_used, reason = "a test fails by panic; helpers outside of #[test] functions too")
-)]
 
 mod clean;
 mod error;

@@ -162,7 +162,11 @@ pub(crate) fn hostile() -> Document {
         ended: None,
         usage: Totals::default(),
         turns: turns.collect(),
-        diff: HOSTILE.iter().map(|text| format!("diff --git a/{text} b/x\n+{text}\n-{text}\n")).collect(),
+        diff: HOSTILE
+            .iter()
+            .map(|text| format!("diff --git a/{text} b/x\n+{text}\n-{text}\n"))
+            .collect::<Vec<_>>()
+            .concat(),
     };
     Document { id: "feed".to_owned(), unattended: Some(unattended), runs: vec![run] }
 }

@@ -32,7 +32,7 @@ fn corpus(name: &str, directory: &Path) -> io::Result<()> {
         let path = directory.join(&below).join(case.path);
         fs::create_dir_all(path.parent().unwrap_or(directory))?;
         fs::write(path, &case.text)?;
-        let (first, last) = case.lines().map_or((1, 0), |lines| lines.into_inner());
+        let (first, last) = case.lines().map_or((1, 0), std::ops::RangeInclusive::into_inner);
         writeln!(out, "{below}\t{first}\t{last}\t{}", case.kind)?;
     }
     Ok(())

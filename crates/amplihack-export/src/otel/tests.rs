@@ -136,7 +136,7 @@ fn spans_are_one_tree_in_time() {
             let time = |name: &str| span[name].as_str().unwrap().parse::<u64>().unwrap();
             assert!(time("startTimeUnixNano") <= time("endTimeUnixNano"), "{span}");
         }
-        ids.sort_by_key(|id| id.to_string());
+        ids.sort_by_key(ToString::to_string);
         ids.dedup();
         assert_eq!(ids.len(), spans.len(), "ids are unique");
     }

@@ -4,7 +4,9 @@
 
 mod alike;
 mod draw;
+mod elsewhere;
 mod real;
+mod settings;
 mod unseen;
 
 use std::ops::RangeInclusive;
