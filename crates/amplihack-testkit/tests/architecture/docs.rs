@@ -30,7 +30,7 @@ fn prose(page: &str) -> Vec<String> {
             None if ticks.len() >= 3 => fence = Some(ticks),
             None => {
                 let spans = line.split('`').enumerate();
-                lines.push(spans.map(|(at, part)| if at % 2 == 0 { part } else { "" }).collect());
+                lines.push(spans.map(|(at, part)| if at.is_multiple_of(2) { part } else { "" }).collect());
             }
         }
     }
