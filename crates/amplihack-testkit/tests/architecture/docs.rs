@@ -130,13 +130,13 @@ fn exists(name: &str, sources: &[Source]) -> bool {
     })
 }
 
-/// Whether the attribute of a test stands above `function`.
+/// Whether the attribute of a test stands above `function`, or a macro that makes tests around it.
 fn is_test(text: &str, function: &str) -> bool {
     text.match_indices(function).any(|(at, _)| {
         let above: Vec<&str> = text[..at].lines().rev().take(4).collect();
-        above
-            .iter()
-            .any(|line| line.trim().starts_with("#[test]") || line.trim().starts_with("#[tokio::test"))
+        above.iter().any(|line| {
+            ["#[test]", "#[tokio::test", "everywhere! {"].iter().any(|mark| line.trim().starts_with(mark))
+        })
     })
 }
 
