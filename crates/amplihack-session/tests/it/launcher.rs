@@ -180,7 +180,7 @@ fn signals_ignored_from_the_start_stay_ignored_and_not_so_in_the_child() {
     let mut command = sh("trap '' HUP INT; exec \"$@\"");
     command.arg("sh").arg(inner.get_program()).args(inner.get_args()).stdout(Stdio::piped());
     command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let child = command.env(GRACE, grace).spawn().unwrap();
+    let child = command.spawn().unwrap();
     wait_until("the script is ready", || ready.exists());
     let launched = Launched { child, entry, _directory: directory };
     launched.signal(Signal::HUP);
