@@ -130,7 +130,8 @@ fn a_child_that_ignores_everything_is_killed() {
 #[test]
 fn a_second_and_third_ctrl_c_do_not_wait() {
     // With a grace of two minutes it would come to its own end, half a minute later.
-    let launched = launch_with("120000", "trap '' INT TERM; READY; for i in $(seq 600); do sleep 0.05; done", false);
+    let launched =
+        launch_with("120000", "trap '' INT TERM; READY; for i in $(seq 600); do sleep 0.05; done", false);
     let start = Instant::now();
     for _ in 0..3 {
         launched.signal(Signal::INT);
