@@ -140,8 +140,17 @@ pub(super) fn ended(session: &Session) -> String {
 pub(super) fn code(session: &Session) -> u8 {
     match (session.status, session.exit_code) {
         (SessionStatus::Completed, _) => 0,
-        (_, Some(code)) if code != 0 => u8::try_from(code & 0xff).unwrap_or(1),
+        (_, Some(code)) if code != 0 => low(code),
         _ => 1,
+    }
+}
+
+/// An exit code as this process's own: what is no success does not become one.
+pub(super) fn low(code: i32) -> u8 {
+    match u8::try_from(code & 0xff) {
+        Ok(0) | Err(_) if code != 0 => 1,
+        Ok(low) => low,
+        Err(_) => 1,
     }
 }
 
@@ -263,3 +272,6 @@ fn write_masked(lines: &[u8]) -> io::Result<()> {
         Err(_) => bytes(redact(&String::from_utf8_lossy(lines)).as_bytes()),
     }
 }
+
+#[cfg(test)]
+mod tests;

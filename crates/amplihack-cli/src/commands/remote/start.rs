@@ -54,7 +54,7 @@ pub(super) fn exec(client: Client, args: ExecArgs) -> Result<u8, Failure> {
     } else {
         ui::progress(&render::exec(&result));
     }
-    Ok(u8::try_from(result.exit_code & 0xff).unwrap_or(1))
+    Ok(render::low(result.exit_code))
 }
 
 /// Starts a session a prompt; each has its own row and its own fate.
