@@ -225,7 +225,7 @@ pub(super) fn masked(text: &str, raw: bool) -> String {
 }
 
 /// Writes bytes of an agent to stdout.
-pub(super) fn bytes(bytes: &[u8]) -> io::Result<()> {
+fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     out.flush()
