@@ -16,6 +16,7 @@ use crate::client::watch::{Show, reached};
 use crate::error::{ErrorContext, RemoteError};
 use crate::options::{ExecOptions, WorkflowResult};
 use crate::pool::Wants;
+use crate::size::Share;
 use crate::state::MadeFor;
 
 /// How much longer than the far side's own limit this side waits.
@@ -59,7 +60,9 @@ impl Client {
             .bring_home(&ground, &id, &options.repo_path)
             .await
             .map_err(|error| error.with("vm", &session.vm_name))?;
-        let vm_name = client.clean_up(&ground, &id, &session.vm_name, options.vm_options.keep_vm).await?;
+        // One that the user named is the user's to give back.
+        let keep = options.vm_options.keep_vm || client.host.is_some();
+        let vm_name = client.clean_up(&ground, &id, &session.vm_name, keep).await?;
         let exit_code = session.exit_code.ok_or_else(|| {
             let record = ground.read().ok().and_then(|state| state.sessions.get(&id).cloned());
             let why =
@@ -106,6 +109,7 @@ impl Client {
             port: vm.tunnel_port,
             key: Secret::new(options.api_key.clone()),
             timeout_seconds: Some(options.timeout_minutes * 60),
+            share: Share::of(&vm.size, 1),
             package,
             repo: options.repo_path.display().to_string(),
         };

@@ -20,6 +20,7 @@ use crate::package::{Package, PackageOptions};
 use crate::pool::{Make, Reservation, Wants};
 use crate::protocol::{Claim, FarState, SessionSpec};
 use crate::session::Session;
+use crate::size::Share;
 use crate::state::{Machine, MadeFor, NewSession, Phase, State};
 use crate::work::Work;
 
@@ -38,6 +39,8 @@ pub(super) struct Job {
     pub(super) port: Option<u16>,
     pub(super) key: Secret,
     pub(super) timeout_seconds: Option<u64>,
+    /// What a scheduler is asked for.
+    pub(super) share: Option<Share>,
     pub(super) package: Package,
     pub(super) repo: String,
 }
@@ -77,6 +80,7 @@ impl Client {
             port: options.tunnel_port,
             key: Secret::new(options.api_key),
             timeout_seconds: None,
+            share: Share::of(options.size.azure_size(), options.size.capacity()),
             package,
             repo: options.repo_path.display().to_string(),
         };
@@ -245,6 +249,9 @@ impl Client {
                 record.labels = self.labels.iter().cloned().collect();
                 record.idempotency_key.clone_from(&self.idempotency_key);
                 record.prompt_number = u32::try_from(number).ok();
+                if let (Backend::Slurm, Some(share)) = (job.wants.backend, job.share) {
+                    record.job_options = share.sbatch().to_vec();
+                }
                 ids.push(id);
             }
             Ok(ids)
@@ -450,16 +457,26 @@ impl Client {
         let Some(first) = ids.first() else { return Ok(()) };
         let name = job_name(first);
         // Before it is submitted: whoever comes after a crash looks for the job by this name.
-        ground.change(|state| {
+        let asks = ground.change(|state| {
             for id in ids {
                 state.session_mut(id)?.job = Some(name.clone());
             }
-            Ok(())
+            Ok(state.session(first)?.job_options.clone())
         })?;
-        let options =
-            self.hosts.hosts.get(far.machine()).map(|host| host.options.clone()).unwrap_or_default();
+        let options = self.job_options(far.machine(), asks);
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         far.submit(&name, &ids, &options).await.map(|_| ())
+    }
+
+    /// What a scheduler is told beside what to run: what the job asks for, as far as its host's options do not say other things.
+    pub(super) fn job_options(&self, machine: &str, mut asks: Vec<String>) -> Vec<String> {
+        let given = self.hosts.hosts.get(machine).map(|host| host.options.clone()).unwrap_or_default();
+        // Of two words for the same the last one counts, but memory can be asked for in more than one way.
+        if given.iter().any(|word| word.starts_with("--mem")) {
+            asks.retain(|word| !word.starts_with("--mem"));
+        }
+        asks.extend(given);
+        asks
     }
 
     /// What was not started gives its slot back; where nobody knows, that is left to be found out.
