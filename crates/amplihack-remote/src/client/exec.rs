@@ -42,6 +42,8 @@ impl Client {
         self.settle(&ground).await?;
         let client =
             Self { host: options.vm_options.vm_name.clone().or_else(|| self.host.clone()), ..self.clone() };
+        // Keys are those of `start`: an `exec` always works.
+        let client = Self { idempotency_key: None, ..client };
         let id = client.begin_one(&ground, backend, &options).await?;
         let deadline = Instant::now() + Duration::from_secs(options.timeout_minutes * 60) + SLACK;
         let session = match client.follow_until(&ground, &id, 0, Some(deadline), show).await {
@@ -113,7 +115,7 @@ impl Client {
             package,
             repo: options.repo_path.display().to_string(),
         };
-        let (ids, mut outcomes) = self.begin(ground, &job).await?;
+        let (ids, mut outcomes) = self.begin(ground, &job).await?.unwrap_or_default();
         let id = ids.into_iter().next().unwrap_or_default();
         match outcomes.remove(&id) {
             Some(Err(error)) => Err(error.with("session_id", &id)),

@@ -72,20 +72,24 @@ impl Client {
             except: BTreeSet::new(),
         };
         let job = Job {
-            prompts: options.prompts,
+            prompts: options.prompts.clone(),
             mode: options.command,
             max_turns: options.max_turns,
             wants,
             extra: Vec::new(),
             port: options.tunnel_port,
-            key: Secret::new(options.api_key),
+            key: Secret::new(options.api_key.clone()),
             timeout_seconds: None,
             share: Share::of(options.size.azure_size(), options.size.capacity()),
             package,
             repo: options.repo_path.display().to_string(),
         };
-        let (ids, outcomes) = self.begin(&ground, &job).await?;
-        self.rows(&ground, &job.prompts, &ids, outcomes)
+        match self.begin(&ground, &job).await? {
+            Some((ids, outcomes)) => self.rows(&ground, &job.prompts, &ids, outcomes),
+            None => self.made_before(&ground, &options)?.ok_or_else(|| {
+                RemoteError::Execution("the sessions of the idempotency key are gone again".into())
+            }),
+        }
     }
 
     /// How machines are made for `backend`, if at all.
@@ -150,15 +154,15 @@ impl Client {
         Ok(package)
     }
 
-    /// Writes the sessions down, gets each a slot, and starts it there.
+    /// Writes the sessions down, gets each a slot, and starts it there. `None`: another process has just done so by the same key.
     pub(super) async fn begin(
         &self,
         ground: &Ground,
         job: &Job,
-    ) -> Result<(Vec<String>, Outcomes), RemoteError> {
+    ) -> Result<Option<(Vec<String>, Outcomes)>, RemoteError> {
         let mut wants = job.wants.clone();
         let unready = self.look_over(ground, &mut wants).await?;
-        let ids = self.write_down(ground, job)?;
+        let Some(ids) = self.write_down(ground, job)? else { return Ok(None) };
         let reservation = ground.change(|state| state.reserve(&ids, &wants, &ground.me, now()))?;
         let mut outcomes = self.make_all(ground, job, &reservation).await;
         for id in &reservation.queued {
@@ -194,7 +198,7 @@ impl Client {
             }
         }
         self.settle_failures(ground, &outcomes).await?;
-        Ok((ids, outcomes))
+        Ok(Some((ids, outcomes)))
     }
 
     /// Makes the configured machines known, and leaves out those that miss something. Answers what each of those misses.
@@ -227,8 +231,12 @@ impl Client {
         Ok(unready)
     }
 
-    fn write_down(&self, ground: &Ground, job: &Job) -> Result<Vec<String>, RemoteError> {
+    fn write_down(&self, ground: &Ground, job: &Job) -> Result<Option<Vec<String>>, RemoteError> {
         ground.change(|state| {
+            // Looked at again under the lock: of starts with one key at the same time only one starts something.
+            if self.idempotency_key.as_ref().is_some_and(|key| !state.made_by_key(key).is_empty()) {
+                return Ok(None);
+            }
             let mut ids = Vec::new();
             for (number, prompt) in job.prompts.iter().enumerate() {
                 let new = NewSession {
@@ -254,7 +262,7 @@ impl Client {
                 }
                 ids.push(id);
             }
-            Ok(ids)
+            Ok(Some(ids))
         })
     }
 

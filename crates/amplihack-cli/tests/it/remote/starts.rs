@@ -22,6 +22,13 @@ everywhere! {
         let other = world.run(&["start", "--idempotency-key", "nightly-7", "three"]);
         other.assert_code(1).assert_stderr_has("the idempotency key 'nightly-7' was used for other prompts");
         assert_eq!(world.json(&["list"]).as_array().unwrap().len(), 2);
+
+        // Also of those that are under way at the same time.
+        let args = ["start", "--json", "--idempotency-key", "nightly-8", "do it"];
+        let starts: Vec<_> = (0..4).map(|_| world.remote(&args).spawn()).collect();
+        let answers: BTreeSet<_> = starts.into_iter().map(|start| ids(&start.wait().json())).collect();
+        assert_eq!(answers.len(), 1, "{answers:?}");
+        assert_eq!(world.json(&["list"]).as_array().unwrap().len(), 3);
     }
 }
 
