@@ -113,7 +113,14 @@ mod tests {
         assert_eq!(shares.map(|share| share.processors), [8, 4, 4, 4]);
         assert_eq!(shares.map(|share| share.memory_mb), [32_768; 4]);
         assert_eq!(Share::of("Standard_D2s_v3", 1).unwrap().sbatch(), ["--cpus-per-task=2", "--mem=8192M"]);
-        for unknown in ["", "Standard_", "Standard_D", "Standard_NC6s_v3", "D2s_v3", "Standard_D99999999999999999999s_v3"] {
+        for unknown in [
+            "",
+            "Standard_",
+            "Standard_D",
+            "Standard_NC6s_v3",
+            "D2s_v3",
+            "Standard_D99999999999999999999s_v3",
+        ] {
             assert_eq!(Share::of(unknown, 1), None, "{unknown}");
         }
     }

@@ -396,12 +396,9 @@ impl Client {
 
     async fn store(&self, far: &Far, package: &Package) -> Result<(), RemoteError> {
         let artefacts: Vec<_> = [&package.bundle, &package.extra].into_iter().flatten().collect();
-        let digests: Vec<&str> = artefacts.iter().map(|artefact| artefact.sha256.as_str()).collect();
-        let there = far.has(&digests).await?;
+        // What is there already is not sent again.
         for artefact in artefacts {
-            if !there.contains(&artefact.sha256) {
-                far.put(&artefact.path, &artefact.sha256).await?;
-            }
+            far.put(&artefact.path, &artefact.sha256).await?;
         }
         self.upload_where_missing(far).await
     }

@@ -5,8 +5,7 @@ use amplihack_testkit::procs::{self, ArgvWatch};
 use crate::remote::world::{contains, files_with};
 
 /// An agent that goes on until its home has a file `go`.
-const WAITS: &str =
-    "echo x >made; tell begun; printf %s \"$ANTHROPIC_API_KEY\" | sha256sum >\"$seen/key\"; while ! [ -e \"$HOME/go\" ]; do sleep 0.05; done";
+const WAITS: &str = "echo x >made; tell begun; printf %s \"$ANTHROPIC_API_KEY\" | sha256sum >\"$seen/key\"; while ! [ -e \"$HOME/go\" ]; do sleep 0.05; done";
 
 everywhere! {
     fn the_key_is_nowhere_but_with_its_session(world) {

@@ -85,9 +85,11 @@ everywhere! {
 fn a_scheduler_is_asked_for_what_a_tier_has_unless_its_host_says_otherwise() {
     World::with(Kind::Slurm, |world| {
         let asked = |args: &[&str]| {
-            let output = world.run(&[&["start", "--json", "--env", "PLAY=sleep 600"], args, &["do it"]].concat());
+            let output =
+                world.run(&[&["start", "--json", "--env", "PLAY=sleep 600"], args, &["do it"]].concat());
             output.assert_code(0);
-            let state = std::fs::read_to_string(world.sandbox.home().join(".amplihack/remote-state.json")).unwrap();
+            let state =
+                std::fs::read_to_string(world.sandbox.home().join(".amplihack/remote-state.json")).unwrap();
             let id = ids(&output.json()).remove(0);
             let state: serde_json::Value = serde_json::from_str(&state).unwrap();
             let name = state["sessions"][&id]["job"].as_str().unwrap();

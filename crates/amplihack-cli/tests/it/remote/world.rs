@@ -61,7 +61,10 @@ impl World {
         sandbox.write("work/file", "one\n");
         sandbox.write("work/.gitignore", "ignored\n");
         let root = sandbox.root().to_owned();
-        sandbox.set("AMPLIHACK_REMOTE_BACKEND", kind.name()).set("ANTHROPIC_API_KEY", KEY).set("USER", "tester");
+        sandbox
+            .set("AMPLIHACK_REMOTE_BACKEND", kind.name())
+            .set("ANTHROPIC_API_KEY", KEY)
+            .set("USER", "tester");
         sandbox.set("AMPLIHACK_AGENT_BINARY", "claude");
         sandbox.set("XDG_RUNTIME_DIR", root).set("AMPLIHACK_REMOTE_RETRY_BUDGET_SECS", "0");
         let network = if kind == Kind::Local { None } else { Some(Network::in_home(&sandbox.home())?) };
@@ -243,7 +246,11 @@ impl World {
     pub(crate) fn until(&self, what: &str, mut done: impl FnMut() -> bool) {
         let end = Instant::now() + PATIENCE;
         while !done() {
-            assert!(Instant::now() < end, "timed out waiting for {what}\n{}", self.run(&["list", "--refresh"]));
+            assert!(
+                Instant::now() < end,
+                "timed out waiting for {what}\n{}",
+                self.run(&["list", "--refresh"])
+            );
             sleep(Duration::from_millis(20));
         }
     }
@@ -281,7 +288,9 @@ pub(crate) fn files_with(path: &Path, part: &[u8]) -> Vec<PathBuf> {
         let (path, kind) = (entry.path(), entry.file_type());
         if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) {
             found.extend(files_with(&path, part));
-        } else if kind.is_ok_and(|kind| kind.is_file()) && std::fs::read(&path).is_ok_and(|bytes| contains(&bytes, part)) {
+        } else if kind.is_ok_and(|kind| kind.is_file())
+            && std::fs::read(&path).is_ok_and(|bytes| contains(&bytes, part))
+        {
             found.push(path);
         }
     }
