@@ -193,8 +193,7 @@ impl Client {
                     .filter(|(_, record)| record.job.as_deref() == Some(&name))
                     .map(|(id, _)| id.as_str())
                     .collect();
-                let options =
-                    self.hosts.hosts.get(&machine).map(|host| host.options.clone()).unwrap_or_default();
+                let options = self.job_options(&machine, state.session(&id)?.job_options.clone());
                 if let Err(error) = far.submit(&name, &batch, &options).await {
                     self.say(&format!("{id}: {error}"));
                 }

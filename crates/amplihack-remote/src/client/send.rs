@@ -55,12 +55,9 @@ impl Client {
 
     async fn store(&self, far: &Far, package: &Package) -> Result<(), RemoteError> {
         let artefacts: Vec<_> = [&package.bundle, &package.extra].into_iter().flatten().collect();
-        let digests: Vec<&str> = artefacts.iter().map(|artefact| artefact.sha256.as_str()).collect();
-        let there = far.has(&digests).await?;
+        // What is there already is not sent again.
         for artefact in artefacts {
-            if !there.contains(&artefact.sha256) {
-                far.put(&artefact.path, &artefact.sha256).await?;
-            }
+            far.put(&artefact.path, &artefact.sha256).await?;
         }
         self.upload_where_missing(far).await
     }
@@ -124,16 +121,26 @@ impl Client {
         let Some(first) = ids.first() else { return Ok(()) };
         let name = job_name(first);
         // Before it is submitted: whoever comes after a crash looks for the job by this name.
-        ground.change(|state| {
+        let asks = ground.change(|state| {
             for id in ids {
                 state.session_mut(id)?.job = Some(name.clone());
             }
-            Ok(())
+            Ok(state.session(first)?.job_options.clone())
         })?;
-        let options =
-            self.hosts.hosts.get(far.machine()).map(|host| host.options.clone()).unwrap_or_default();
+        let options = self.job_options(far.machine(), asks);
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         far.submit(&name, &ids, &options).await.map(|_| ())
+    }
+
+    /// What a scheduler is told beside what to run: what the job asks for, as far as its host's options do not say other things.
+    pub(super) fn job_options(&self, machine: &str, mut asks: Vec<String>) -> Vec<String> {
+        let given = self.hosts.hosts.get(machine).map(|host| host.options.clone()).unwrap_or_default();
+        // Of two words for the same the last one counts, but memory can be asked for in more than one way.
+        if given.iter().any(|word| word.starts_with("--mem")) {
+            asks.retain(|word| !word.starts_with("--mem"));
+        }
+        asks.extend(given);
+        asks
     }
 }
 

@@ -19,6 +19,7 @@ use crate::package::{Package, PackageOptions};
 use crate::pool::{Make, Reservation, Wants};
 use crate::protocol::SessionSpec;
 use crate::session::Session;
+use crate::size::Share;
 use crate::state::{Machine, MadeFor, NewSession, Phase, State};
 use crate::work::Work;
 
@@ -37,6 +38,8 @@ pub(super) struct Job {
     pub(super) port: Option<u16>,
     pub(super) key: Secret,
     pub(super) timeout_seconds: Option<u64>,
+    /// What a scheduler is asked for.
+    pub(super) share: Option<Share>,
     pub(super) package: Package,
     pub(super) repo: String,
 }
@@ -68,19 +71,24 @@ impl Client {
             except: BTreeSet::new(),
         };
         let job = Job {
-            prompts: options.prompts,
+            prompts: options.prompts.clone(),
             mode: options.command,
             max_turns: options.max_turns,
             wants,
             extra: Vec::new(),
             port: options.tunnel_port,
-            key: Secret::new(options.api_key),
+            key: Secret::new(options.api_key.clone()),
             timeout_seconds: None,
+            share: Share::of(options.size.azure_size(), options.size.capacity()),
             package,
             repo: options.repo_path.display().to_string(),
         };
-        let (ids, outcomes) = self.begin(&ground, &job).await?;
-        rows(&ground, &job.prompts, &ids, outcomes)
+        match self.begin(&ground, &job).await? {
+            Some((ids, outcomes)) => rows(&ground, &job.prompts, &ids, outcomes),
+            None => self.made_before(&ground, &options)?.ok_or_else(|| {
+                RemoteError::Execution("the sessions of the idempotency key are gone again".into())
+            }),
+        }
     }
 
     /// How machines are made for `backend`, if at all.
@@ -145,15 +153,15 @@ impl Client {
         Ok(package)
     }
 
-    /// Writes the sessions down, gets each a slot, and starts it there.
+    /// Writes the sessions down, gets each a slot, and starts it there. `None`: another process has just done so by the same key.
     pub(super) async fn begin(
         &self,
         ground: &Ground,
         job: &Job,
-    ) -> Result<(Vec<String>, Outcomes), RemoteError> {
+    ) -> Result<Option<(Vec<String>, Outcomes)>, RemoteError> {
         let mut wants = job.wants.clone();
         let unready = self.look_over(ground, &mut wants).await?;
-        let ids = self.write_down(ground, job)?;
+        let Some(ids) = self.write_down(ground, job)? else { return Ok(None) };
         let reservation = ground.change(|state| state.reserve(&ids, &wants, &ground.me, now()))?;
         let mut outcomes = self.make_all(ground, job, &reservation).await;
         for id in &reservation.queued {
@@ -189,7 +197,7 @@ impl Client {
             }
         }
         self.settle_failures(ground, &outcomes).await?;
-        Ok((ids, outcomes))
+        Ok(Some((ids, outcomes)))
     }
 
     /// Makes the configured machines known, and leaves out those that miss something. Answers what each of those misses.
@@ -222,8 +230,12 @@ impl Client {
         Ok(unready)
     }
 
-    fn write_down(&self, ground: &Ground, job: &Job) -> Result<Vec<String>, RemoteError> {
+    fn write_down(&self, ground: &Ground, job: &Job) -> Result<Option<Vec<String>>, RemoteError> {
         ground.change(|state| {
+            // Looked at again under the lock: of starts with one key at the same time only one starts something.
+            if self.idempotency_key.as_ref().is_some_and(|key| !state.made_by_key(key).is_empty()) {
+                return Ok(None);
+            }
             let mut ids = Vec::new();
             for (number, prompt) in job.prompts.iter().enumerate() {
                 let new = NewSession {
@@ -244,9 +256,12 @@ impl Client {
                 record.labels = self.labels.iter().cloned().collect();
                 record.idempotency_key.clone_from(&self.idempotency_key);
                 record.prompt_number = u32::try_from(number).ok();
+                if let (Backend::Slurm, Some(share)) = (job.wants.backend, job.share) {
+                    record.job_options = share.sbatch().to_vec();
+                }
                 ids.push(id);
             }
-            Ok(ids)
+            Ok(Some(ids))
         })
     }
 
