@@ -178,10 +178,21 @@ impl Client {
             }
             // The key came with the start that was cut off, and is not here any more: it is made sure that it never runs.
             Action::FinishStart(id, machine) => {
-                let ended = ground.far_of(&state, &machine)?.end(&id, GRACE).await;
-                if ended.is_ok_and(|survivors| survivors == 0) {
+                let far = ground.far_of(&state, &machine)?;
+                let ended = far.end(&id, GRACE).await;
+                if ended.is_ok_and(|survivors| survivors == 0)
+                    && let Ok(seen) = far.observe(&[&id]).await
+                {
+                    // It may have come to its program until then.
+                    let ran = seen.iter().find_map(|seen| Some((seen.started?, seen.state)));
                     let why = "its start was cut off before it ran; start it again";
-                    ground.change(|state| state.failed(&id, why, now()))?;
+                    ground.change(|state| match ran {
+                        Some((at, FarState::Ended(code) | FarState::Killed(code))) => {
+                            state.started(&id, at)?;
+                            state.killed(&id, Some(code), true, now()).map(|_| ())
+                        }
+                        _ => state.failed(&id, why, now()).map(|_| ()),
+                    })?;
                 }
             }
             Action::Resubmit(id, machine) => {

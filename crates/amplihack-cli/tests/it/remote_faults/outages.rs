@@ -7,7 +7,7 @@ use amplihack_testkit::hosts::{Limits, Spec};
 use amplihack_testkit::{Host, Output};
 use serde_json::Value;
 
-use super::scene::{Kind, Scene};
+use super::scene::{Kind, Scene, roomy};
 
 /// One host, and a session on it that goes on.
 fn held(spec: Spec) -> Option<(Scene, Host, String)> {
@@ -28,7 +28,7 @@ fn slots(scene: &Scene) -> usize {
 
 #[test]
 fn a_machine_that_is_cut_off_is_no_end_and_one_that_lost_power_is() {
-    let Some((scene, host, id)) = held(Spec::default()) else { return };
+    let Some((scene, host, id)) = held(roomy()) else { return };
     let quick = scene.start(&["quick"]).remove(0);
     scene.until("the quick one", |scene| scene.refreshed(&quick)["status"] == "completed");
     host.cut();
@@ -53,13 +53,13 @@ fn a_machine_that_is_cut_off_is_no_end_and_one_that_lost_power_is() {
     assert_eq!(slots(&scene), 0);
     // What had ended before keeps its end, and what the lost one said is there.
     assert_eq!(facts(&scene.refreshed(&quick)), ("completed", None, Some(0)));
-    scene.run(&["output", &id]).assert_code(0).assert_stdout_has("tick 1");
+    scene.run(&["output", &id]).assert_code(0).assert_stdout_has("turn 1 of 1");
     assert_eq!(scene.ran()[&id], 1, "it was run again");
 }
 
 #[test]
 fn a_session_that_ended_while_its_machine_was_out_of_reach_has_its_true_end() {
-    let Some((scene, host, id)) = held(Spec::default()) else { return };
+    let Some((scene, host, id)) = held(roomy()) else { return };
     host.cut();
     scene.go();
     scene.until("the end there", |_| host.home().join(format!(".amplihack/remote/sessions/{id}/exit")).exists());
@@ -71,7 +71,7 @@ fn a_session_that_ended_while_its_machine_was_out_of_reach_has_its_true_end() {
 
 #[test]
 fn what_is_killed_by_force_ends_when_its_machine_answers_again() {
-    let Some((scene, host, id)) = held(Spec::default()) else { return };
+    let Some((scene, host, id)) = held(roomy()) else { return };
     host.cut();
     let killed = scene.json(&["kill", &id, "--force"]);
     assert_eq!(killed["session"]["status"], "killed");
@@ -93,7 +93,7 @@ fn what_is_killed_by_force_ends_when_its_machine_answers_again() {
 
 #[test]
 fn a_full_disk_is_said_and_leaves_nothing() {
-    let Some((scene, host, id)) = held(Spec::default().disk_mib(640)) else { return };
+    let Some((scene, host, id)) = held(roomy()) else { return };
     host.fill_disk();
     let full = scene.run(&["start", "quick"]);
     full.assert_code(1).assert_stderr_has("full");
@@ -117,7 +117,7 @@ fn a_full_disk_is_said_and_leaves_nothing() {
 
 #[test]
 fn a_server_without_room_for_connections_is_waited_for_or_named() {
-    let Some((scene, host, id)) = held(Spec::default().limits(Limits::Stock)) else { return };
+    let Some((scene, host, id)) = held(roomy().limits(Limits::Stock)) else { return };
     let network = scene.network.as_ref().unwrap();
     // Thirty others have connections, each of its own.
     let words = ["-oControlMaster=no", "-oControlPath=none"];
@@ -149,7 +149,7 @@ fn a_server_without_room_for_connections_is_waited_for_or_named() {
 
 #[test]
 fn another_machine_in_the_place_of_one_is_not_trusted() {
-    let Some((scene, host, id)) = held(Spec::default()) else { return };
+    let Some((scene, host, id)) = held(roomy()) else { return };
     host.destroy();
     scene.network.as_ref().unwrap().host("a");
     refused(&scene, &id, &scene.run(&["output", &id]));
@@ -161,7 +161,7 @@ fn another_machine_in_the_place_of_one_is_not_trusted() {
 
 #[test]
 fn another_machine_in_the_place_of_a_rented_one_is_not_trusted() {
-    let Some(scene) = Scene::new(Kind::Azlin, Spec::default()) else { return };
+    let Some(scene) = Scene::new(Kind::Azlin, roomy()) else { return };
     let id = scene.start(&["hold"]).remove(0);
     let name = scene.state().sessions[&id].session.vm_name.clone();
     let network = scene.network.as_ref().unwrap();

@@ -2,9 +2,8 @@
 
 use amplihack_remote::SessionStatus;
 use amplihack_testkit::Slurm;
-use amplihack_testkit::hosts::Spec;
 
-use super::scene::{Kind, Scene};
+use super::scene::{Kind, Scene, roomy};
 
 /// Looks until all of `ids` are at this status.
 fn until(scene: &Scene, ids: &[String], status: SessionStatus) {
@@ -26,7 +25,7 @@ fn task(slurm: &Slurm, scene: &Scene, id: &str) -> String {
 
 #[test]
 fn a_controller_that_dies_loses_nothing_and_runs_nothing_twice() {
-    let Some(scene) = Scene::new(Kind::Slurm, Spec::default()) else { return };
+    let Some(scene) = Scene::new(Kind::Slurm, roomy()) else { return };
     let slurm = scene.slurm.as_ref().unwrap();
     let all = scene.start(&["hold 1", "quick 2", "hold 3", "quick 4"]);
     slurm.kill_controller();
@@ -49,7 +48,7 @@ fn a_controller_that_dies_loses_nothing_and_runs_nothing_twice() {
 
 #[test]
 fn what_others_do_to_jobs_is_seen_at_the_next_look() {
-    let Some(scene) = Scene::new(Kind::Slurm, Spec::default()) else { return };
+    let Some(scene) = Scene::new(Kind::Slurm, roomy()) else { return };
     let slurm = scene.slurm.as_ref().unwrap();
     let all = scene.start(&["hold 1", "hold 2", "hold 3"]);
     scene.until("the agents", |scene| scene.ran().len() == 3);
