@@ -114,7 +114,7 @@ impl Client {
                 .push(format!("{program} is missing; install it there: {}", self.how_to_install(program)));
         }
         if probe.free_mb < ROOM_MB {
-            problems.push(format!("its disk is full: {} MB are free", probe.free_mb));
+            problems.push(format!("its disk has {} MB free, and a session needs {ROOM_MB}", probe.free_mb));
         }
         problems
     }

@@ -5,6 +5,7 @@ mod exec;
 mod ground;
 mod home;
 mod machines;
+mod missing;
 mod refresh;
 mod start;
 mod validate;

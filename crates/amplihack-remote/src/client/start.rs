@@ -336,6 +336,7 @@ impl Client {
             env,
             key_name: Some(key_name),
             bundle: job.package.bundle.as_ref().map(|bundle| bundle.sha256.clone()).unwrap_or_default(),
+            bases: Vec::new(),
             extra: job.package.extra.as_ref().map(|extra| extra.sha256.clone()),
             base: job.package.base.clone(),
             branch: job.package.branch.clone(),
@@ -351,11 +352,16 @@ impl Client {
         far: &Far,
         backend: Backend,
         package: &Package,
-        specs: Vec<SessionSpec>,
+        mut specs: Vec<SessionSpec>,
         key: &Secret,
     ) -> Outcomes {
-        self.say(&format!("sending {} KB to {}", package.bytes() / 1024, far.machine()));
-        let stored = self.store(far, package).await;
+        let stored = match self.missing_there(ground, far, package, &mut specs).await {
+            Ok(package) => {
+                self.say(&format!("sending {} KB to {}", package.bytes() / 1024, far.machine()));
+                self.store(far, &package).await
+            }
+            Err(error) => Err(error),
+        };
         let mut outcomes = Outcomes::new();
         let ids: Vec<String> = specs.iter().map(|spec| spec.id.clone()).collect();
         for spec in specs {

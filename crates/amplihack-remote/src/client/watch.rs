@@ -22,7 +22,8 @@ const HOLD: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_mins(10);
 /// Between two tries to reach a machine.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Between two looks at sessions that are waited for.
+/// Between the first two looks at sessions that are waited for, and between later ones.
+const FIRST_LOOK: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_secs(2);
 /// What is read of a log's end for some lines of it.
 const TAIL: u64 = 1024 * 1024;
@@ -182,6 +183,7 @@ impl Client {
             ids.to_vec()
         };
         let until = timeout.map(|timeout| Instant::now() + timeout);
+        let mut look = FIRST_LOOK;
         loop {
             let state = ground.read()?;
             let sessions = ids.iter().map(|id| Ok(state.session(id)?.session.clone()));
@@ -197,8 +199,9 @@ impl Client {
             let settled = |state: &State| ids.iter().all(|id| state.sessions[id].session.status.is_final());
             if !settled(&ground.read()?) {
                 let left =
-                    until.map_or(LOOK, |until| until.saturating_duration_since(Instant::now()).min(LOOK));
+                    until.map_or(look, |until| until.saturating_duration_since(Instant::now()).min(look));
                 tokio::time::sleep(left).await;
+                look = (look * 2).min(LOOK);
             }
         }
     }

@@ -237,7 +237,7 @@ impl Step<'_> {
         }
         record.session.exit_code = Some(code);
         record.session.completed_at = far.ended.or(record.session.completed_at);
-        record.session.started_at = record.session.started_at.or(far.started);
+        record.session.started_at = far.started.or(record.session.started_at);
         if record.session.status == SessionStatus::Failed {
             record.session.status = match far.state {
                 FarState::Killed(_) => SessionStatus::Killed,
@@ -320,7 +320,8 @@ impl Step<'_> {
 
     fn began(&mut self, id: &str, started: Option<Timestamp>) -> Result<(), RemoteError> {
         let record = self.state.session_mut(id)?;
-        record.session.started_at = record.session.started_at.or(started);
+        // Its machine knows; what stands there is when it was heard here.
+        record.session.started_at = started.or(record.session.started_at);
         if record.phase.is_some() {
             record.phase = Some(Phase::Started);
         }

@@ -66,7 +66,8 @@ fn twenty_clients_lose_no_session_and_no_machine_has_too_many() {
     assert_eq!(started + refused, clients * rounds);
     assert!(started > 0, "nobody got a slot");
     assert_eq!(state.sessions.len(), usize::try_from(started + refused + 1).unwrap());
-    let killed = state.sessions.values().filter(|record| record.session.status == SessionStatus::Killed).count();
+    let killed =
+        state.sessions.values().filter(|record| record.session.status == SessionStatus::Killed).count();
     assert_eq!(killed, usize::try_from(started).unwrap());
     assert!(scene.ran().values().all(|times| *times == 1), "{:?}", scene.ran());
     scene.assert_no_secret_left();

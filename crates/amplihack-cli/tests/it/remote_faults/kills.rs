@@ -12,6 +12,8 @@ use super::scene::{Kind, Scene, roomy};
 
 /// Kills starts of two sessions after delays that go over all of a start's time, settles after each, and ends what runs.
 fn walk(scene: &Scene, kills: u32) {
+    // The first brings the program there.
+    scene.start(&["quick"]);
     let began = Instant::now();
     let whole = scene.start(&["hold 1", "hold 2"]);
     let takes = began.elapsed();
@@ -25,7 +27,8 @@ fn walk(scene: &Scene, kills: u32) {
         let told = format!("kill {step} of {kills}, {takes:?}");
         scene.assert_settles(&told);
         let state = scene.state();
-        let running = state.sessions.values().filter(|record| record.session.status == SessionStatus::Running);
+        let running =
+            state.sessions.values().filter(|record| record.session.status == SessionStatus::Running);
         match running.count() {
             0 => cut += 1,
             _ => through += 1,
@@ -53,7 +56,11 @@ fn end_all(scene: &Scene) {
             scene.run(&["kill", &id]).assert_code(0);
         }
     }
-    assert!(scene.state().vm_pool.values().all(|machine| machine.active_sessions.is_empty()), "{:#?}", scene.state());
+    assert!(
+        scene.state().vm_pool.values().all(|machine| machine.active_sessions.is_empty()),
+        "{:#?}",
+        scene.state()
+    );
 }
 
 #[test]
@@ -71,6 +78,7 @@ fn a_client_of_a_host_may_die_anywhere() {
 #[test]
 fn a_client_of_a_scheduler_may_die_anywhere() {
     let Some(scene) = Scene::new(Kind::Slurm, roomy()) else { return };
+    scene.start(&["quick"]);
     let began = Instant::now();
     scene.start(&["quick 1", "quick 2"]);
     let takes = began.elapsed();

@@ -27,68 +27,56 @@ fn slots(scene: &Scene) -> usize {
 }
 
 #[test]
-fn a_machine_that_is_cut_off_is_no_end_and_one_that_lost_power_is() {
+fn a_machine_out_of_reach_is_no_end_and_one_without_power_is() {
     let Some((scene, host, id)) = held(roomy()) else { return };
-    let quick = scene.start(&["quick"]).remove(0);
-    scene.until("the quick one", |scene| scene.refreshed(&quick)["status"] == "completed");
-    host.cut();
-    assert_eq!(facts(&scene.refreshed(&id)), ("running", Some("unreachable"), None));
-    assert_eq!(slots(&scene), 1, "a slot was given away on a guess");
+    let more = scene.start(&["quick", "hold short", "hold forced"]);
+    let [quick, short, forced] = [&more[0], &more[1], &more[2]];
+    scene.until("the agents", |scene| scene.ran().len() == 4);
+    scene.until("the quick one", |scene| scene.refreshed(quick)["status"] == "completed");
+    let there = |name: &str| host.home().join(format!(".amplihack/remote/sessions/{name}/exit"));
 
+    host.cut();
+    scene.go(Some("short"));
+    scene.until("an end there", |_| there(short).exists());
+    let unreachable = ("running", Some("unreachable"), None);
+    assert_eq!(facts(&scene.refreshed(&id)), unreachable);
+    assert_eq!(slots(&scene), 3, "a slot was given away on a guess");
     // A kill without force is an error and changes nothing.
     let before = scene.state();
-    let refused = scene.run(&["kill", &id]);
+    let refused = scene.run(&["kill", forced]);
     assert_ne!(refused.code, Some(0), "{refused}");
     refused.assert_stderr_has("--force");
     assert_eq!(scene.state(), before);
-
-    host.join();
-    assert_eq!(facts(&scene.refreshed(&id)), ("running", None, None));
-
-    host.power_off();
-    assert_eq!(facts(&scene.refreshed(&id)), ("running", Some("unreachable"), None));
-    host.boot();
-    assert_eq!(facts(&scene.refreshed(&id)), ("failed", Some("lost"), None));
-    assert_eq!(facts(&scene.refreshed(&id)), ("failed", Some("lost"), None), "a second look says something else");
-    assert_eq!(slots(&scene), 0);
-    // What had ended before keeps its end, and what the lost one said is there.
-    assert_eq!(facts(&scene.refreshed(&quick)), ("completed", None, Some(0)));
-    scene.run(&["output", &id]).assert_code(0).assert_stdout_has("turn 1 of 1");
-    assert_eq!(scene.ran()[&id], 1, "it was run again");
-}
-
-#[test]
-fn a_session_that_ended_while_its_machine_was_out_of_reach_has_its_true_end() {
-    let Some((scene, host, id)) = held(roomy()) else { return };
-    host.cut();
-    scene.go();
-    scene.until("the end there", |_| host.home().join(format!(".amplihack/remote/sessions/{id}/exit")).exists());
-    assert_eq!(facts(&scene.refreshed(&id)), ("running", Some("unreachable"), None));
-    host.join();
-    assert_eq!(facts(&scene.refreshed(&id)), ("completed", None, Some(0)));
-    assert_eq!(slots(&scene), 0);
-}
-
-#[test]
-fn what_is_killed_by_force_ends_when_its_machine_answers_again() {
-    let Some((scene, host, id)) = held(roomy()) else { return };
-    host.cut();
-    let killed = scene.json(&["kill", &id, "--force"]);
+    // One with force gives the slot back, and says that nothing is known.
+    let killed = scene.json(&["kill", forced, "--force"]);
     assert_eq!(killed["session"]["status"], "killed");
     let did = ["remote_kill_attempted", "remote_kill_succeeded", "capacity_released"].map(|name| killed[name] == true);
     assert_eq!(did, [true, false, true], "{killed}");
-    assert_eq!(slots(&scene), 0);
-    assert!(!host.processes_with("claude").is_empty(), "it runs there yet");
+    assert_eq!(slots(&scene), 2);
+    assert!(!there(forced).exists(), "it runs there yet");
     scene.run(&["list"]).assert_code(0).assert_stderr_has("its machine did not confirm its end");
-    // As long as nobody answers nothing is confirmed.
-    scene.refresh();
-    assert!(scene.state().sessions[&id].end_unconfirmed);
+
     host.join();
-    scene.refresh();
-    scene.until("its end there", |_| host.processes_with("claude").is_empty());
-    assert!(!scene.state().sessions[&id].end_unconfirmed);
-    assert_eq!(scene.status(&id), SessionStatus::Killed);
+    assert_eq!(facts(&scene.refreshed(&id)), ("running", None, None));
+    // What ended meanwhile has its true end, and what was killed is ended there.
+    let state = scene.state();
+    let short = &state.sessions[short];
+    assert_eq!((short.session.status, short.session.exit_code), (SessionStatus::Completed, Some(0)));
+    assert!(there(forced).exists() && !state.sessions[forced].end_unconfirmed);
+    assert_eq!(scene.status(forced), SessionStatus::Killed);
     scene.run(&["list"]).assert_code(0).assert_stderr("");
+
+    host.power_off();
+    assert_eq!(facts(&scene.refreshed(&id)), unreachable);
+    host.boot();
+    let lost = ("failed", Some("lost"), None);
+    assert_eq!(facts(&scene.refreshed(&id)), lost);
+    assert_eq!(facts(&scene.refreshed(&id)), lost, "a second look says something else");
+    assert_eq!(slots(&scene), 0);
+    // What had ended before keeps its end, and what the lost one said is there.
+    assert_eq!(facts(&scene.refreshed(quick)), ("completed", None, Some(0)));
+    scene.run(&["output", &id]).assert_code(0).assert_stdout_has("turn 1 of 1");
+    assert!(scene.ran().values().all(|times| *times == 1), "{:?}", scene.ran());
 }
 
 #[test]
@@ -106,7 +94,7 @@ fn a_full_disk_is_said_and_leaves_nothing() {
     scene.assert_no_secret_left();
 
     // What ends now is written down when there is room.
-    scene.go();
+    scene.go(None);
     scene.until("the agent's end", |_| host.processes_with("claude").is_empty());
     let open = facts(&scene.refreshed(&id)).0.to_owned();
     assert!(open == "running" || open == "completed" || open == "failed", "{open}");
@@ -167,13 +155,15 @@ fn another_machine_in_the_place_of_a_rented_one_is_not_trusted() {
     let network = scene.network.as_ref().unwrap();
     network.find(&name).unwrap().destroy();
     network.host(&name);
-    refused(&scene, &id, &scene.run(&["output", &id]));
+    let output = scene.run(&["output", &id]);
+    refused(&scene, &id, &output);
+    output.assert_stderr_has("known_hosts.d");
     assert_eq!(scene.ran(), [].into(), "something was sent to it");
 }
 
 /// Claims that a machine's key was refused, and that nothing was concluded from that.
 fn refused(scene: &Scene, id: &str, output: &Output) {
     assert_ne!(output.code, Some(0), "{output}");
-    output.assert_stderr_has("Host key verification failed").assert_stderr_has("ssh-keygen -R");
+    output.assert_stderr_has("Host key verification failed").assert_stderr_has("made anew on purpose");
     assert_eq!(facts(&scene.refreshed(id)), ("running", Some("unreachable"), None));
 }

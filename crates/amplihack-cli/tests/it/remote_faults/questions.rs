@@ -6,12 +6,13 @@ use rustix::process::Signal;
 
 use super::scene::{Kind, Scene, roomy};
 
-/// A session that goes on, on a host whose calls of the far side's program are written down.
 #[test]
 fn a_look_asks_each_machine_once() {
     let Some(scene) = Scene::new(Kind::Ssh, roomy()) else { return };
-    scene.network.as_ref().unwrap().host("b");
-    scene.sandbox.write("home/.config/amplihack/hosts.toml", "[hosts.a]\ncapacity = 3\n[hosts.b]\ncapacity = 3\n");
+    scene.network.as_ref().unwrap().host_with("b", roomy());
+    scene
+        .sandbox
+        .write("home/.config/amplihack/hosts.toml", "[hosts.a]\ncapacity = 3\n[hosts.b]\ncapacity = 3\n");
     let all = scene.start(&["hold 1", "hold 2", "hold 3", "hold 4", "hold 5", "hold 6"]);
     // Each call of the program, and each connection, leaves a line.
     let network = scene.network.as_ref().unwrap();
@@ -33,7 +34,7 @@ fn a_look_asks_each_machine_once() {
     assert_eq!(counted(&["list"]), ["", ""]);
     assert_eq!(counted(&["status"]), ["", ""]);
     assert_eq!(scene.state().sessions.len(), all.len());
-    scene.go();
+    scene.go(None);
 }
 
 /// Interrupts a command as a terminal does.
@@ -75,7 +76,7 @@ fn an_interrupt_ends_a_command_with_130_and_no_session() {
         }
     }
     // The first goes on, and ends as if nothing had been.
-    scene.go();
+    scene.go(None);
     scene.run(&["wait", &id]).assert_code(0);
     assert_eq!(scene.ran()[&id], 1);
     scene.assert_no_secret_left();

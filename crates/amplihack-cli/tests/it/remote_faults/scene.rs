@@ -191,10 +191,11 @@ impl Scene {
         ran
     }
 
-    /// Lets what is held end.
-    pub(super) fn go(&self) {
+    /// Lets what is held end, of all sessions or of those whose prompt is `hold WORD`.
+    pub(super) fn go(&self, word: Option<&str>) {
+        let name = word.map_or_else(|| "go".to_owned(), |word| format!("go-{word}"));
         for home in self.homes() {
-            std::fs::write(home.join("go"), "").unwrap();
+            std::fs::write(home.join(&name), "").unwrap();
         }
     }
 
@@ -203,7 +204,12 @@ impl Scene {
     pub(super) fn until(&self, what: &str, mut done: impl FnMut(&Self) -> bool) {
         let end = Instant::now() + PATIENCE;
         while !done(self) {
-            assert!(Instant::now() < end, "timed out waiting for {what}: {:#?}\nran: {:?}", self.state(), self.ran());
+            assert!(
+                Instant::now() < end,
+                "timed out waiting for {what}: {:#?}\nran: {:?}",
+                self.state(),
+                self.ran()
+            );
             sleep(Duration::from_millis(50));
         }
     }
@@ -215,7 +221,11 @@ impl Scene {
         let needs = !self.state().needs_reconciling(Client::is_alive).is_empty();
         let listed = self.run(&["list"]);
         listed.assert_code(0);
-        assert_eq!(listed.stderr_text().contains("amplihack remote list --refresh"), needs, "{told}: {listed}");
+        assert_eq!(
+            listed.stderr_text().contains("amplihack remote list --refresh"),
+            needs,
+            "{told}: {listed}"
+        );
         let looked = self.run(&["list", "--refresh"]);
         looked.assert_code(0);
         let first = self.state();
@@ -291,7 +301,8 @@ fn files(place: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
             files_.push(entry.path());
         }
     }
-    directories.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("amplihack-")));
+    directories
+        .retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("amplihack-")));
     (directories, files_)
 }
 

@@ -16,7 +16,9 @@ fn until(scene: &Scene, ids: &[String], status: SessionStatus) {
 /// The number of the job of a session's task, `JOB_INDEX`, as the user sees it.
 fn task(slurm: &Slurm, scene: &Scene, id: &str) -> String {
     let job = scene.state().sessions[id].job.clone().unwrap();
-    let text = slurm.ask(&format!("cat .amplihack/remote/jobs/{job}/job; cat .amplihack/remote/jobs/{job}/ids")).stdout_text();
+    let text = slurm
+        .ask(&format!("cat .amplihack/remote/jobs/{job}/job; cat .amplihack/remote/jobs/{job}/ids"))
+        .stdout_text();
     let mut lines = text.lines();
     let number = lines.next().unwrap().split(' ').next().unwrap().to_owned();
     let index = lines.position(|line| line == id).unwrap();
@@ -40,7 +42,7 @@ fn a_controller_that_dies_loses_nothing_and_runs_nothing_twice() {
     until(&scene, &held, SessionStatus::Running);
     // Who looks once more, or starts once more, runs nothing again.
     scene.refresh();
-    scene.go();
+    scene.go(None);
     until(&scene, &all, SessionStatus::Completed);
     assert!(all.iter().all(|id| scene.ran()[id] == 1), "{:?}", scene.ran());
     assert!(scene.state().vm_pool.values().all(|machine| machine.active_sessions.is_empty()));
@@ -67,19 +69,18 @@ fn what_others_do_to_jobs_is_seen_at_the_next_look() {
     scene.refresh();
     assert_eq!(scene.ran()[&all[1]], 1);
 
-    // Its node dies with everything on it.
+    // Their nodes die with everything on them. As soon as the scheduler knows, so does who looks.
     for node in 1..=3 {
         slurm.kill_node(node);
     }
+    let left = &all[1..];
+    let tasks: Vec<String> = left.iter().map(|id| task(slurm, &scene, id)).collect();
+    slurm.until("the nodes are missed", |slurm| tasks.iter().all(|task| slurm.job_state(task) != "RUNNING"));
     scene.refresh();
-    for id in &all[1..] {
+    for id in left {
         let record = scene.state().sessions[id].clone();
         assert_eq!(record.session.status, SessionStatus::Failed, "{record:#?}");
     }
-    for node in 1..=3 {
-        slurm.start_node(node);
-    }
-    scene.refresh();
     assert!(scene.ran().values().all(|times| *times == 1), "{:?}", scene.ran());
     assert!(scene.state().vm_pool.values().all(|machine| machine.active_sessions.is_empty()));
     assert_eq!(scene.state().disagreements(), [""; 0]);

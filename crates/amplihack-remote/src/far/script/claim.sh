@@ -18,7 +18,14 @@ receive() {
     case $word in
     prompt) break ;;
     key_name) is_variable "$value" || fail 64 'key_name is no name of a variable' ;;
-    bundle | extra) is_digest "$value" || fail 64 "$word is no digest" ;;
+    bundle)
+      # One that stands on others comes after them.
+      is_digest "$value" || fail 64 'bundle is no digest'
+      [ -f "$objects/$value" ] || fail 65 "bundle $value is not stored here"
+      printf '%s\n' "$value" >>"$1/bundle" || fail 74 "the session cannot be written below $root"
+      continue
+      ;;
+    extra) is_digest "$value" || fail 64 'extra is no digest' ;;
     base) is_commit "$value" || fail 64 'base is no commit' ;;
     branch) git check-ref-format --branch "$value" >/dev/null 2>&1 || fail 64 'branch is no name of a branch' ;;
     timeout) is_number "$value" && [ "$value" -gt 0 ] || fail 64 'timeout is no number of seconds' ;;
@@ -43,18 +50,11 @@ receive() {
   done
   get "$1/argv/0000"
   case $line in -*) fail 64 'the program begins with a dash' ;; esac
-  for word in bundle extra; do
-    get "$1/$word" || continue
-    [ -f "$objects/$line" ] || fail 65 "$word $line is not stored here"
-  done
+  if get "$1/extra"; then [ -f "$objects/$line" ] || fail 65 "extra $line is not stored here"; fi
 }
-# stage KIND: a private directory for a session that is received, in $staged. Secrets go to memory, but where another machine is to
-# read them.
-stage() {
-  incoming=$root/incoming
-  mkdir -p "$incoming" || fail 74 "$incoming cannot be made"
-  # What others left that were killed while they received.
-  for old in "$incoming"/*; do
+# Removes what others left in `incoming` that were killed while they received, their secrets first.
+sweep() {
+  for old in "$root/incoming"/*; do
     [ -d "$old" ] || continue
     owner=${old##*/}
     case $owner in "$host".*) owner=${owner#"$host".} owner=${owner%%.*} ;; *) continue ;; esac
@@ -64,6 +64,13 @@ stage() {
     drop_secret "$old"
     rm -rf "$old"
   done
+}
+# stage KIND: a private directory for a session that is received, in $staged. Secrets go to memory, but where another machine is to
+# read them.
+stage() {
+  incoming=$root/incoming
+  mkdir -p "$incoming" || fail 74 "$incoming cannot be made"
+  sweep
   staged=$(mktemp -d "$incoming/$host.$$.XXXXXX") || fail 74 "$incoming is not writable"
   { exec 8>"$staged/.held"; } 2>/dev/null && flock 8 || fail 74 "$staged is not writable"
   trap 'drop_secret "$staged"; rm -rf "$staged"' EXIT

@@ -3,7 +3,7 @@
 # In $jobs what the scheduler says of this user's jobs, `|ARRAY_TASK STATE|…`, asked once a call; `?` if it does not answer.
 ask_scheduler() {
   [ -n "${jobs-}" ] && return
-  if jobs=$(squeue -h -r -t all -o '%i %T' -u "$(id -un)" 2>/dev/null </dev/null); then
+  if jobs=$(timeout 15 squeue -h -r -t all -o '%i %T' -u "$(id -un)" 2>/dev/null </dev/null); then
     jobs="|$(printf '%s' "$jobs" | tr '\n' '|')|"
   else
     jobs='?'
@@ -49,6 +49,8 @@ stands() {
   return 0
 }
 observe() {
+  # Who asks may be the first after a client that was killed.
+  sweep
   mkdir -p "$sessions" && cd "$sessions" || fail 74 "$sessions cannot be made"
   for id in "$@"; do is_id "$id" || fail 64 "'$id' is no session's id"; done
   [ $# -gt 0 ] || { set -- sess-* && { [ -d "$1" ] || return 0; }; }
