@@ -11,12 +11,13 @@ use crate::client::Client;
 use crate::client::answers::{ListRow, Listing};
 use crate::client::ground::{Ground, now};
 use crate::client::machines::found;
+use crate::client::start::job_name;
 use crate::error::RemoteError;
 use crate::options::{ListOptions, RemoteStatus, StatusOptions};
 use crate::pool::{Action, Change, HostSeen, Job, LookedUp, Observations, SeenSession};
 use crate::protocol::FarState;
 use crate::session::Session;
-use crate::state::{self, State};
+use crate::state::{self, Phase, SessionRecord, State};
 
 /// How many machines are asked at once.
 const AT_ONCE: usize = 16;
@@ -196,18 +197,32 @@ impl Client {
                 }
             }
             Action::Resubmit(id, machine) => {
+                // Another session of the same job may have come first.
+                if state.session(&id)?.phase >= Some(Phase::Submitted) {
+                    return Ok(());
+                }
                 let far = ground.far_of(&state, &machine)?;
-                let Some(name) = state.session(&id)?.job.clone() else { return Ok(()) };
-                let batch: Vec<&str> = state
-                    .sessions
-                    .iter()
-                    .filter(|(_, record)| record.job.as_deref() == Some(&name))
-                    .map(|(id, _)| id.as_str())
-                    .collect();
+                let given = state.session(&id)?.job.clone();
+                let name = given.clone().unwrap_or_else(|| job_name(&id));
+                if given.is_none() {
+                    ground.change(|state| {
+                        state.session_mut(&id)?.job = Some(name.clone());
+                        Ok(())
+                    })?;
+                }
+                let in_job = |(other, record): (&String, &SessionRecord)| {
+                    (*other == id || record.job.as_deref() == Some(&name)).then(|| other.clone())
+                };
+                let batch: Vec<String> = state.sessions.iter().filter_map(in_job).collect();
+                let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
                 let options =
                     self.hosts.hosts.get(&machine).map(|host| host.options.clone()).unwrap_or_default();
-                if let Err(error) = far.submit(&name, &batch, &options).await {
-                    self.say(&format!("{id}: {error}"));
+                match far.submit(&name, &batch, &options).await {
+                    Ok(_) => ground.change(|state| {
+                        state.submitted(&batch);
+                        Ok(())
+                    })?,
+                    Err(error) => self.say(&format!("{id}: {error}")),
                 }
             }
         }

@@ -376,8 +376,10 @@ impl Client {
             outcomes.insert(spec.id, outcome);
         }
         if backend == Backend::Slurm {
-            let good: Vec<String> =
+            let mut good: Vec<String> =
                 ids.into_iter().filter(|id| matches!(outcomes.get(id), Some(Ok(())))).collect();
+            // Whoever submits the job again has them in the order of the state.
+            good.sort();
             if let Err(error) = self.submit(ground, far, &good).await {
                 outcomes.extend(good.into_iter().map(|id| (id, Err(error.clone()))));
             }
@@ -465,7 +467,11 @@ impl Client {
         let options =
             self.hosts.hosts.get(far.machine()).map(|host| host.options.clone()).unwrap_or_default();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        far.submit(&name, &ids, &options).await.map(|_| ())
+        far.submit(&name, &ids, &options).await?;
+        ground.change(|state| {
+            state.submitted(&ids);
+            Ok(())
+        })
     }
 
     /// What was not started gives its slot back; where nobody knows, that is left to be found out.

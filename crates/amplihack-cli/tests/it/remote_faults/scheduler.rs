@@ -49,6 +49,26 @@ fn a_controller_that_dies_loses_nothing_and_runs_nothing_twice() {
 }
 
 #[test]
+fn a_job_that_is_cancelled_before_it_began_never_runs() {
+    let Some(scene) = Scene::new(Kind::Slurm, roomy()) else { return };
+    let slurm = scene.slurm.as_ref().unwrap();
+    slurm.ask("sbatch --exclusive --nodes=3 --wrap='sleep 600'").assert_code(0);
+    slurm.until("the nodes are taken", |slurm| slurm.ask("squeue -h -t RUNNING").stdout_text().lines().count() == 1);
+    let all = scene.start(&["quick 1", "quick 2"]);
+    // What waits in a queue is settled.
+    scene.refresh();
+    scene.run(&["list"]).assert_code(0).assert_stderr("").assert_stdout_has("pending");
+    slurm.ask(&format!("scancel {}", task(slurm, &scene, &all[0]))).assert_code(0);
+    let seen = scene.refreshed(&all[0]);
+    assert_eq!((&seen["status"], &seen["condition"]), (&"failed".into(), &"lost".into()), "{seen}");
+    assert_eq!(scene.status(&all[1]), SessionStatus::Pending);
+    slurm.ask("scancel --name=wrap").assert_code(0);
+    until(&scene, &all[1..], SessionStatus::Completed);
+    assert_eq!(scene.ran().len(), 1, "{:?}", scene.ran());
+    assert_eq!(scene.state().disagreements(), [""; 0]);
+}
+
+#[test]
 fn what_others_do_to_jobs_is_seen_at_the_next_look() {
     let Some(scene) = Scene::new(Kind::Slurm, roomy()) else { return };
     let slurm = scene.slurm.as_ref().unwrap();

@@ -42,7 +42,11 @@ stands() {
     # It may have ended between these looks. Another machine's files are seen when their directory was read.
     for line in "$1"/*; do break; done
     get "$1/started" && began=$line
-    get "$1/exit" || { [ "$began" = - ] || state=lost; return 0; }
+    if ! get "$1/exit"; then
+      # What a scheduler had and has no more never begins.
+      { [ "$began" = - ] && { ! [ -e "$1/job" ] || ! job_of "$1" || [ -z "$job" ]; }; } || state=lost
+      return 0
+    fi
   fi
   exit=${line%% *} over=${line##* } state=ended
   [ -e "$1/killed" ] && state=killed
