@@ -11,12 +11,13 @@ use crate::client::Client;
 use crate::client::answers::{ListRow, Listing};
 use crate::client::ground::{Ground, now};
 use crate::client::machines::found;
+use crate::client::send::job_name;
 use crate::error::RemoteError;
 use crate::options::{ListOptions, RemoteStatus, StatusOptions};
 use crate::pool::{Action, Change, HostSeen, Job, LookedUp, Observations, SeenSession};
 use crate::protocol::FarState;
 use crate::session::Session;
-use crate::state::{self, State};
+use crate::state::{self, Phase, SessionRecord, State};
 
 /// How many machines are asked at once.
 const AT_ONCE: usize = 16;
@@ -178,24 +179,49 @@ impl Client {
             }
             // The key came with the start that was cut off, and is not here any more: it is made sure that it never runs.
             Action::FinishStart(id, machine) => {
-                let ended = ground.far_of(&state, &machine)?.end(&id, GRACE).await;
-                if ended.is_ok_and(|survivors| survivors == 0) {
+                let far = ground.far_of(&state, &machine)?;
+                let ended = far.end(&id, GRACE).await;
+                if ended.is_ok_and(|survivors| survivors == 0)
+                    && let Ok(seen) = far.observe(&[&id]).await
+                {
+                    // It may have come to its program until then.
+                    let ran = seen.iter().find_map(|seen| Some((seen.started?, seen.state)));
                     let why = "its start was cut off before it ran; start it again";
-                    ground.change(|state| state.failed(&id, why, now()))?;
+                    ground.change(|state| match ran {
+                        Some((at, FarState::Ended(code) | FarState::Killed(code))) => {
+                            state.started(&id, at)?;
+                            state.killed(&id, Some(code), true, now()).map(|_| ())
+                        }
+                        _ => state.failed(&id, why, now()).map(|_| ()),
+                    })?;
                 }
             }
             Action::Resubmit(id, machine) => {
+                // Another session of the same job may have come first.
+                if state.session(&id)?.phase >= Some(Phase::Submitted) {
+                    return Ok(());
+                }
                 let far = ground.far_of(&state, &machine)?;
-                let Some(name) = state.session(&id)?.job.clone() else { return Ok(()) };
-                let batch: Vec<&str> = state
-                    .sessions
-                    .iter()
-                    .filter(|(_, record)| record.job.as_deref() == Some(&name))
-                    .map(|(id, _)| id.as_str())
-                    .collect();
+                let given = state.session(&id)?.job.clone();
+                let name = given.clone().unwrap_or_else(|| job_name(&id));
+                if given.is_none() {
+                    ground.change(|state| {
+                        state.session_mut(&id)?.job = Some(name.clone());
+                        Ok(())
+                    })?;
+                }
+                let in_job = |(other, record): (&String, &SessionRecord)| {
+                    (*other == id || record.job.as_deref() == Some(&name)).then(|| other.clone())
+                };
+                let batch: Vec<String> = state.sessions.iter().filter_map(in_job).collect();
+                let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
                 let options = self.job_options(&machine, state.session(&id)?.job_options.clone());
-                if let Err(error) = far.submit(&name, &batch, &options).await {
-                    self.say(&format!("{id}: {error}"));
+                match far.submit(&name, &batch, &options).await {
+                    Ok(_) => ground.change(|state| {
+                        state.submitted(&batch);
+                        Ok(())
+                    })?,
+                    Err(error) => self.say(&format!("{id}: {error}")),
                 }
             }
         }

@@ -44,8 +44,10 @@ impl Client {
             outcomes.insert(spec.id, outcome);
         }
         if backend == Backend::Slurm {
-            let good: Vec<String> =
+            let mut good: Vec<String> =
                 ids.into_iter().filter(|id| matches!(outcomes.get(id), Some(Ok(())))).collect();
+            // Whoever submits the job again has them in the order of the state.
+            good.sort();
             if let Err(error) = self.submit(ground, far, &good).await {
                 outcomes.extend(good.into_iter().map(|id| (id, Err(error.clone()))));
             }
@@ -129,7 +131,11 @@ impl Client {
         })?;
         let options = self.job_options(far.machine(), asks);
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        far.submit(&name, &ids, &options).await.map(|_| ())
+        far.submit(&name, &ids, &options).await?;
+        ground.change(|state| {
+            state.submitted(&ids);
+            Ok(())
+        })
     }
 
     /// What a scheduler is told beside what to run: what the job asks for, as far as its host's options do not say other things.
@@ -145,6 +151,6 @@ impl Client {
 }
 
 /// The name of a scheduler's job for sessions of which this is the first.
-fn job_name(first: &str) -> String {
+pub(super) fn job_name(first: &str) -> String {
     format!("amplihack-{}", first.trim_start_matches("sess-"))
 }

@@ -22,6 +22,15 @@ impl State {
         Ok(())
     }
 
+    /// The scheduler of their machine has these now.
+    pub fn submitted(&mut self, ids: &[&str]) {
+        for id in ids {
+            if let Some(record) = self.sessions.get_mut(*id).filter(|record| !record.session.status.is_final()) {
+                record.phase = record.phase.max(Some(Phase::Submitted));
+            }
+        }
+    }
+
     /// `id` was seen to run since `at`. `false` if it is at its end, and stays so.
     pub fn started(&mut self, id: &str, at: Timestamp) -> Result<bool, RemoteError> {
         let record = self.session_mut(id)?;

@@ -49,7 +49,7 @@ impl State {
 
 /// Whether nobody finishes the start of a session any more.
 pub(super) fn is_abandoned(record: &SessionRecord, alive: impl Fn(&Client) -> bool) -> bool {
-    let starting = record.phase.is_some_and(|phase| phase < Phase::Started);
+    let starting = record.phase.is_some_and(|phase| phase < Phase::Submitted);
     starting
         && !record.session.status.is_final()
         && record.client.as_ref().is_none_or(|client| !alive(client))

@@ -177,6 +177,9 @@ impl Step<'_> {
                 }
                 self.tell_end(id)?;
             }
+            FarState::Lost if far.started.is_none() => {
+                self.lose(id, "its scheduler has its job no more, and it never began: it was cancelled, or a node failed")?;
+            }
             FarState::Lost => {
                 self.began(id, far.started)?;
                 self.lose(

@@ -24,6 +24,8 @@ pub enum Phase {
     Sent,
     /// The far side has claimed it.
     Claimed,
+    /// Its machine's scheduler has it, and starts it when there is room.
+    Submitted,
     /// It was seen to run, or its end was seen.
     Started,
 }

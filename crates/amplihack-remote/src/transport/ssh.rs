@@ -1,6 +1,7 @@
 //! Other machines, by the system's OpenSSH: the user's configuration, keys, agents and jump hosts work.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -144,6 +145,8 @@ impl SshRunner {
 
     /// A command that runs `line` on a machine in this terminal.
     pub(crate) fn terminal(&self, name: &str, machine: &Destination, line: &str) -> Command {
+        // Whatever started the session there pinned the key before.
+        let _ = pinnable(machine.known_hosts.as_deref());
         let mut command = self.ssh(name, machine, true);
         let args: Vec<std::ffi::OsString> = command.get_args().map(ToOwned::to_owned).collect();
         let mut asked = Command::new(command.get_program());
@@ -163,7 +166,16 @@ impl SshRunner {
         limit: Duration,
     ) -> Result<CommandOutput, RemoteError> {
         let machine = self.machine(name)?;
-        let placed = |error: RemoteError| error.with("host", name);
+        let pins = machine.destination.known_hosts.as_deref();
+        let placed = |error: RemoteError| match pins {
+            // The user's own list does not matter here.
+            Some(file) if error.fact("reason") == Some("hostkey") => error.with("host", name).with(
+                "hint",
+                format!("its key is not the one that it had: if it was made anew on purpose, remove {}", file.display()),
+            ),
+            _ => error.with("host", name),
+        };
+        pinnable(pins).map_err(placed)?;
         let _room = machine.room.acquire().await.map_err(|_| RemoteError::Execution("no room".into()))?;
         let mut pauses = PAUSES.iter();
         let mut shared = true;
@@ -182,6 +194,16 @@ impl SshRunner {
             shared = false;
         }
     }
+}
+
+/// Makes the directory of a file for pinned keys: ssh makes none, and without the file it would trust any key, each time.
+fn pinnable(file: Option<&Path>) -> Result<(), RemoteError> {
+    let Some(directory) = file.and_then(Path::parent) else { return Ok(()) };
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    made.map_err(|error| {
+        let what = format!("{} for the keys of machines cannot be made: {error}", directory.display());
+        RemoteError::Transfer(ErrorContext::new(what).with("reason", "pins"))
+    })
 }
 
 /// A path as an option's value: it may have blanks, and `%` would be a token.

@@ -1,16 +1,17 @@
 #!/bin/sh
-# A stand-in for claude on the machines of sessions: it writes down each run, and answers as claude does. With a prompt that begins with
-# `hold` it goes on until there is a file `go` in the home.
+# A stand-in for claude on the machines of sessions: it writes down each run, and answers as claude does. With a prompt
+# `hold WORD` it goes on until there is a file `go` or `go-WORD` in the home.
 case ${1-} in --version) echo '2.1.332 (Claude Code)' && exit ;; esac
 session=$AMPLIHACK_REMOTE_SESSION
 echo "${session##*/}" >>"$HOME/ran"
 cat >/dev/null
 say() { printf '{"type":"assistant","session_id":"s1","message":{"id":"m%s","content":[{"type":"text","text":"%s"}]}}\n' "$1" "$2"; }
 echo '{"type":"system","subtype":"init","session_id":"s1","model":"fake"}'
-case $(cat "$session/prompt") in
+prompt=$(cat "$session/prompt")
+case $prompt in
 hold*)
   i=0
-  until [ -e "$HOME/go" ]; do
+  until [ -e "$HOME/go" ] || [ -e "$HOME/go-${prompt##* }" ]; do
     i=$((i + 1))
     say "$i" "tick $i"
     sleep 0.2

@@ -4,10 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use amplihack_remote::SessionStatus;
 use amplihack_remote::state::State;
-use amplihack_testkit::hosts::Spec;
 use amplihack_testkit::long;
 
-use super::scene::{Kind, Scene};
+use super::scene::{Kind, Scene, roomy};
 
 /// No machine has more than it holds, and no session more than one slot, at this instant.
 fn assert_sound(state: &State) {
@@ -16,7 +15,7 @@ fn assert_sound(state: &State) {
 
 #[test]
 fn twenty_clients_lose_no_session_and_no_machine_has_too_many() {
-    let Some(scene) = Scene::new(Kind::Local, Spec::default()) else { return };
+    let Some(scene) = Scene::new(Kind::Local, roomy()) else { return };
     let (clients, rounds) = if long() { (20, 50) } else { (20, 2) };
     // The file is there before anybody looks at it.
     scene.run(&["start", "--host", "local", "quick"]).assert_code(0);

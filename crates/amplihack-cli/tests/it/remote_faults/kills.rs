@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 
 use amplihack_remote::SessionStatus;
 use amplihack_testkit::azlin::Fault;
-use amplihack_testkit::hosts::Spec;
 use amplihack_testkit::long;
 use rustix::process::Signal;
 
-use super::scene::{Kind, Scene};
+use super::scene::{Kind, Scene, roomy};
 
 /// Kills starts of two sessions after delays that go over all of a start's time, settles after each, and ends what runs.
 fn walk(scene: &Scene, kills: u32) {
+    // The first brings the program there.
+    scene.start(&["quick"]);
     let began = Instant::now();
     let whole = scene.start(&["hold 1", "hold 2"]);
     let takes = began.elapsed();
@@ -64,19 +65,20 @@ fn end_all(scene: &Scene) {
 
 #[test]
 fn a_client_of_this_machine_may_die_anywhere() {
-    let Some(scene) = Scene::new(Kind::Local, Spec::default()) else { return };
+    let Some(scene) = Scene::new(Kind::Local, roomy()) else { return };
     walk(&scene, if long() { 100 } else { 12 });
 }
 
 #[test]
 fn a_client_of_a_host_may_die_anywhere() {
-    let Some(scene) = Scene::new(Kind::Ssh, Spec::default()) else { return };
+    let Some(scene) = Scene::new(Kind::Ssh, roomy()) else { return };
     walk(&scene, if long() { 30 } else { 5 });
 }
 
 #[test]
 fn a_client_of_a_scheduler_may_die_anywhere() {
-    let Some(scene) = Scene::new(Kind::Slurm, Spec::default()) else { return };
+    let Some(scene) = Scene::new(Kind::Slurm, roomy()) else { return };
+    scene.start(&["quick"]);
     let began = Instant::now();
     scene.start(&["quick 1", "quick 2"]);
     let takes = began.elapsed();
@@ -103,7 +105,7 @@ fn a_client_of_a_scheduler_may_die_anywhere() {
 /// During `new`, right after it, and later: the machine is known or found again, and nothing costs anything in the end.
 #[test]
 fn a_client_that_dies_while_it_rents_leaves_no_machine_that_nobody_knows() {
-    let Some(scene) = Scene::new(Kind::Azlin, Spec::default()) else { return };
+    let Some(scene) = Scene::new(Kind::Azlin, roomy()) else { return };
     let azlin = scene.azlin.as_ref().unwrap();
     for (step, delay) in [0, 400, 900, 1500, 2500].into_iter().enumerate() {
         azlin.fail(Fault::Slow(600));
@@ -115,7 +117,7 @@ fn a_client_that_dies_while_it_rents_leaves_no_machine_that_nobody_knows() {
         starting.wait();
         if delay < 600 {
             // The machine is made, though nobody waits for it.
-            scene.until("the machine", |_| !azlin.vms().is_empty());
+            scene.until("the machine", |_| azlin.vms().iter().any(|vm| vm.running));
         }
         scene.assert_settles(&format!("kill {step}"));
         let known: Vec<String> = scene.state().vm_pool.into_keys().collect();

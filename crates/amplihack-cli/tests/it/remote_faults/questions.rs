@@ -2,16 +2,14 @@
 
 use amplihack_remote::SessionStatus;
 use amplihack_testkit::Running;
-use amplihack_testkit::hosts::Spec;
 use rustix::process::Signal;
 
-use super::scene::{Kind, Scene};
+use super::scene::{Kind, Scene, roomy};
 
-/// A session that goes on, on a host whose calls of the far side's program are written down.
 #[test]
 fn a_look_asks_each_machine_once() {
-    let Some(scene) = Scene::new(Kind::Ssh, Spec::default()) else { return };
-    scene.network.as_ref().unwrap().host("b");
+    let Some(scene) = Scene::new(Kind::Ssh, roomy()) else { return };
+    scene.network.as_ref().unwrap().host_with("b", roomy());
     scene
         .sandbox
         .write("home/.config/amplihack/hosts.toml", "[hosts.a]\ncapacity = 3\n[hosts.b]\ncapacity = 3\n");
@@ -36,7 +34,7 @@ fn a_look_asks_each_machine_once() {
     assert_eq!(counted(&["list"]), ["", ""]);
     assert_eq!(counted(&["status"]), ["", ""]);
     assert_eq!(scene.state().sessions.len(), all.len());
-    scene.go();
+    scene.go(None);
 }
 
 /// Interrupts a command as a terminal does.
@@ -47,15 +45,15 @@ fn interrupt(running: Running) {
 
 #[test]
 fn an_interrupt_ends_a_command_with_130_and_no_session() {
-    let Some(scene) = Scene::new(Kind::Local, Spec::default()) else { return };
+    let Some(scene) = Scene::new(Kind::Local, roomy()) else { return };
     let mut exec = scene.remote(&["exec", "auto", "hold", "--max-turns", "1"]).spawn();
-    exec.until_stdout_has("tick 2");
+    exec.until_stdout_has("turn 1 of 1");
     interrupt(exec);
     let id = scene.state().sessions.keys().next().unwrap().clone();
     assert_eq!(scene.status(&id), SessionStatus::Running);
 
     let mut follow = scene.remote(&["output", &id, "--follow", "--raw"]).spawn();
-    follow.until_stdout_has("tick 2");
+    follow.until_stdout_has("turn 1 of 1");
     interrupt(follow);
     let waiting = scene.remote(&["wait", &id]).spawn();
     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -78,7 +76,7 @@ fn an_interrupt_ends_a_command_with_130_and_no_session() {
         }
     }
     // The first goes on, and ends as if nothing had been.
-    scene.go();
+    scene.go(None);
     scene.run(&["wait", &id]).assert_code(0);
     assert_eq!(scene.ran()[&id], 1);
     scene.assert_no_secret_left();
@@ -86,7 +84,7 @@ fn an_interrupt_ends_a_command_with_130_and_no_session() {
 
 #[test]
 fn ends_of_commands_have_their_codes() {
-    let Some(scene) = Scene::new(Kind::Local, Spec::default()) else { return };
+    let Some(scene) = Scene::new(Kind::Local, roomy()) else { return };
     let id = scene.start(&["quick"]).remove(0);
     scene.run(&["wait", &id]).assert_code(0);
     scene.run(&["output", &id, "--follow"]).assert_code(0);

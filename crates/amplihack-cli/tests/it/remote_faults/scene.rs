@@ -15,6 +15,11 @@ use serde_json::Value;
 
 use crate::world::amplihack;
 
+/// Machines with room for sessions.
+pub(super) fn roomy() -> Spec {
+    Spec::default().disk_mib(1024)
+}
+
 /// Longer than anything here takes on a busy machine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -47,7 +52,7 @@ impl Scene {
             Kind::Slurm => "slurm",
         };
         let (root, key) = (sandbox.root().to_owned(), format!("sk-ant-{}", sandbox.marker("key")));
-        sandbox.set("AMPLIHACK_REMOTE_BACKEND", name).set("ANTHROPIC_API_KEY", &key).set("USER", "tester");
+        sandbox.set("AMPLIHACK_REMOTE_BACKEND", name).set("ANTHROPIC_API_KEY", &key).set("USER", "tester").set("AMPLIHACK_AGENT_BINARY", "claude");
         sandbox.set("XDG_RUNTIME_DIR", root).set("AMPLIHACK_REMOTE_RETRY_BUDGET_SECS", "0");
         let network = if kind == Kind::Local { None } else { Some(Network::in_home(&sandbox.home())?) };
         let mut scene = Self { azlin: None, slurm: None, network, sandbox, key };
@@ -61,12 +66,13 @@ impl Scene {
         let hosts = match kind {
             Kind::Azlin => {
                 let azlin = Azlin::start(network);
+                azlin.machines_have(spec);
                 azlin.install(&self.sandbox);
                 self.azlin = Some(azlin);
                 ""
             }
             Kind::Slurm => {
-                self.slurm = Some(Slurm::start(&network.host("login"))?);
+                self.slurm = Some(Slurm::start(&network.host_with("login", spec))?);
                 "[hosts.login]\nscheduler = 'slurm'\noptions = ['--partition=agents']\n"
             }
             _ => {
@@ -185,10 +191,11 @@ impl Scene {
         ran
     }
 
-    /// Lets what is held end.
-    pub(super) fn go(&self) {
+    /// Lets what is held end, of all sessions or of those whose prompt is `hold WORD`.
+    pub(super) fn go(&self, word: Option<&str>) {
+        let name = word.map_or_else(|| "go".to_owned(), |word| format!("go-{word}"));
         for home in self.homes() {
-            std::fs::write(home.join("go"), "").unwrap();
+            std::fs::write(home.join(&name), "").unwrap();
         }
     }
 
@@ -226,11 +233,12 @@ impl Scene {
         assert_eq!(first.disagreements(), [""; 0], "{told}");
         let again = self.run(&["list", "--refresh"]);
         again.assert_code(0).assert_stderr("");
-        assert_eq!(
-            lasting(first.clone()),
-            lasting(self.state()),
-            "{told}: the second look changed something"
-        );
+        let (one, other) = (lasting(first.clone()), lasting(self.state()));
+        let differs = |id: &&String| one.sessions[*id] != other.sessions[*id];
+        let changed: Vec<&String> = one.sessions.keys().filter(differs).collect();
+        let shown = |state: &State| -> Vec<_> { changed.iter().map(|id| state.sessions[*id].clone()).collect() };
+        assert_eq!(shown(&one), shown(&other), "{told}: the second look changed something");
+        assert_eq!(one, other, "{told}: the second look changed something");
         let mut held = BTreeSet::new();
         for machine in first.vm_pool.values() {
             assert!(machine.active_sessions.len() <= machine.capacity, "{told}: {machine:?}");
@@ -268,10 +276,13 @@ impl Scene {
     }
 }
 
-/// What stays in a state when nothing happens: all but when machines answered last.
+/// What stays in a state when nothing happens: all but when machines answered last, and when what had a runner already began.
 fn lasting(mut state: State) -> State {
     for record in state.sessions.values_mut() {
         record.last_seen = None;
+        if record.session.status == SessionStatus::Running {
+            record.session.started_at = None;
+        }
     }
     state
 }

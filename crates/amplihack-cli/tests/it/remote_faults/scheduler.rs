@@ -2,9 +2,8 @@
 
 use amplihack_remote::SessionStatus;
 use amplihack_testkit::Slurm;
-use amplihack_testkit::hosts::Spec;
 
-use super::scene::{Kind, Scene};
+use super::scene::{Kind, Scene, roomy};
 
 /// Looks until all of `ids` are at this status.
 fn until(scene: &Scene, ids: &[String], status: SessionStatus) {
@@ -28,7 +27,7 @@ fn task(slurm: &Slurm, scene: &Scene, id: &str) -> String {
 
 #[test]
 fn a_controller_that_dies_loses_nothing_and_runs_nothing_twice() {
-    let Some(scene) = Scene::new(Kind::Slurm, Spec::default()) else { return };
+    let Some(scene) = Scene::new(Kind::Slurm, roomy()) else { return };
     let slurm = scene.slurm.as_ref().unwrap();
     let all = scene.start(&["hold 1", "quick 2", "hold 3", "quick 4"]);
     slurm.kill_controller();
@@ -43,15 +42,35 @@ fn a_controller_that_dies_loses_nothing_and_runs_nothing_twice() {
     until(&scene, &held, SessionStatus::Running);
     // Who looks once more, or starts once more, runs nothing again.
     scene.refresh();
-    scene.go();
+    scene.go(None);
     until(&scene, &all, SessionStatus::Completed);
     assert!(all.iter().all(|id| scene.ran()[id] == 1), "{:?}", scene.ran());
     assert!(scene.state().vm_pool.values().all(|machine| machine.active_sessions.is_empty()));
 }
 
 #[test]
+fn a_job_that_is_cancelled_before_it_began_never_runs() {
+    let Some(scene) = Scene::new(Kind::Slurm, roomy()) else { return };
+    let slurm = scene.slurm.as_ref().unwrap();
+    slurm.ask("sbatch --exclusive --nodes=3 --wrap='sleep 600'").assert_code(0);
+    slurm.until("the nodes are taken", |slurm| slurm.ask("squeue -h -t RUNNING").stdout_text().lines().count() == 1);
+    let all = scene.start(&["quick 1", "quick 2"]);
+    // What waits in a queue is settled.
+    scene.refresh();
+    scene.run(&["list"]).assert_code(0).assert_stderr("").assert_stdout_has("pending");
+    slurm.ask(&format!("scancel {}", task(slurm, &scene, &all[0]))).assert_code(0);
+    let seen = scene.refreshed(&all[0]);
+    assert_eq!((&seen["status"], &seen["condition"]), (&"failed".into(), &"lost".into()), "{seen}");
+    assert_eq!(scene.status(&all[1]), SessionStatus::Pending);
+    slurm.ask("scancel --name=wrap").assert_code(0);
+    until(&scene, &all[1..], SessionStatus::Completed);
+    assert_eq!(scene.ran().len(), 1, "{:?}", scene.ran());
+    assert_eq!(scene.state().disagreements(), [""; 0]);
+}
+
+#[test]
 fn what_others_do_to_jobs_is_seen_at_the_next_look() {
-    let Some(scene) = Scene::new(Kind::Slurm, Spec::default()) else { return };
+    let Some(scene) = Scene::new(Kind::Slurm, roomy()) else { return };
     let slurm = scene.slurm.as_ref().unwrap();
     let all = scene.start(&["hold 1", "hold 2", "hold 3"]);
     scene.until("the agents", |scene| scene.ran().len() == 3);
@@ -70,19 +89,18 @@ fn what_others_do_to_jobs_is_seen_at_the_next_look() {
     scene.refresh();
     assert_eq!(scene.ran()[&all[1]], 1);
 
-    // Its node dies with everything on it.
+    // Their nodes die with everything on them. As soon as the scheduler knows, so does who looks.
     for node in 1..=3 {
         slurm.kill_node(node);
     }
+    let left = &all[1..];
+    let tasks: Vec<String> = left.iter().map(|id| task(slurm, &scene, id)).collect();
+    slurm.until("the nodes are missed", |slurm| tasks.iter().all(|task| slurm.job_state(task) != "RUNNING"));
     scene.refresh();
-    for id in &all[1..] {
+    for id in left {
         let record = scene.state().sessions[id].clone();
         assert_eq!(record.session.status, SessionStatus::Failed, "{record:#?}");
     }
-    for node in 1..=3 {
-        slurm.start_node(node);
-    }
-    scene.refresh();
     assert!(scene.ran().values().all(|times| *times == 1), "{:?}", scene.ran());
     assert!(scene.state().vm_pool.values().all(|machine| machine.active_sessions.is_empty()));
     assert_eq!(scene.state().disagreements(), [""; 0]);

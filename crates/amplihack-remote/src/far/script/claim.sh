@@ -52,13 +52,9 @@ receive() {
   case $line in -*) fail 64 'the program begins with a dash' ;; esac
   if get "$1/extra"; then [ -f "$objects/$line" ] || fail 65 "extra $line is not stored here"; fi
 }
-# stage KIND: a private directory for a session that is received, in $staged. Secrets go to memory, but where another machine is to
-# read them.
-stage() {
-  incoming=$root/incoming
-  mkdir -p "$incoming" || fail 74 "$incoming cannot be made"
-  # What others left that were killed while they received.
-  for old in "$incoming"/*; do
+# Removes what others left in `incoming` that were killed while they received, their secrets first.
+sweep() {
+  for old in "$root/incoming"/*; do
     [ -d "$old" ] || continue
     owner=${old##*/}
     case $owner in "$host".*) owner=${owner#"$host".} owner=${owner%%.*} ;; *) continue ;; esac
@@ -68,6 +64,13 @@ stage() {
     drop_secret "$old"
     rm -rf "$old"
   done
+}
+# stage KIND: a private directory for a session that is received, in $staged. Secrets go to memory, but where another machine is to
+# read them.
+stage() {
+  incoming=$root/incoming
+  mkdir -p "$incoming" || fail 74 "$incoming cannot be made"
+  sweep
   staged=$(mktemp -d "$incoming/$host.$$.XXXXXX") || fail 74 "$incoming is not writable"
   { exec 8>"$staged/.held"; } 2>/dev/null && flock 8 || fail 74 "$staged is not writable"
   trap 'drop_secret "$staged"; rm -rf "$staged"' EXIT

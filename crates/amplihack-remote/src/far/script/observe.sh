@@ -3,7 +3,7 @@
 # In $jobs what the scheduler says of this user's jobs, `|ARRAY_TASK STATE|…`, asked once a call; `?` if it does not answer.
 ask_scheduler() {
   [ -n "${jobs-}" ] && return
-  if jobs=$(squeue -h -r -t all -o '%i %T' -u "$(id -un)" 2>/dev/null </dev/null); then
+  if jobs=$(timeout 15 squeue -h -r -t all -o '%i %T' -u "$(id -un)" 2>/dev/null </dev/null); then
     jobs="|$(printf '%s' "$jobs" | tr '\n' '|')|"
   else
     jobs='?'
@@ -42,13 +42,19 @@ stands() {
     # It may have ended between these looks. Another machine's files are seen when their directory was read.
     for line in "$1"/*; do break; done
     get "$1/started" && began=$line
-    get "$1/exit" || { [ "$began" = - ] || state=lost; return 0; }
+    if ! get "$1/exit"; then
+      # What a scheduler had and has no more never begins.
+      { [ "$began" = - ] && { ! [ -e "$1/job" ] || ! job_of "$1" || [ -z "$job" ]; }; } || state=lost
+      return 0
+    fi
   fi
   exit=${line%% *} over=${line##* } state=ended
   [ -e "$1/killed" ] && state=killed
   return 0
 }
 observe() {
+  # Who asks may be the first after a client that was killed.
+  sweep
   mkdir -p "$sessions" && cd "$sessions" || fail 74 "$sessions cannot be made"
   for id in "$@"; do is_id "$id" || fail 64 "'$id' is no session's id"; done
   [ $# -gt 0 ] || { set -- sess-* && { [ -d "$1" ] || return 0; }; }
