@@ -28,6 +28,9 @@ const NEEDED: &[(&str, &str)] = &[
     ("unshare", "util-linux"),
 ];
 
+/// A browser that looks at pages, and the package that brings it; not every distribution has it, so it is asked for alone.
+const BROWSER: (&str, &str) = ("chromium-headless-shell", "chromium-headless-shell");
+
 /// Installs what is missing. What cannot be installed is said; the tests that need it say so too.
 pub(crate) fn ensure() {
     let mut missing: Vec<&str> = NEEDED
@@ -38,6 +41,9 @@ pub(crate) fn ensure() {
     missing.sort_unstable();
     missing.dedup();
     install(&missing);
+    if shell::find(BROWSER.0).is_none() {
+        install(&[BROWSER.1]);
+    }
 }
 
 /// Installs `packages`. Returns whether that worked.

@@ -260,3 +260,18 @@ impl std::fmt::Debug for Options {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Options;
+
+    #[test]
+    fn defaults_are_the_documented_ones() {
+        let options = Options::default();
+        assert_eq!((options.startup_timeout_ms, options.stream_timeout_ms), (30_000, 300_000));
+        assert_eq!((options.run_deadline_ms, options.linger_timeout_ms), (None, 2_000));
+        assert_eq!((options.mode, options.visibility, options.continue_thread), (None, None, None));
+        assert!(!options.dangerously_allow_all && !options.thinking && !options.strict);
+        assert!(options.env.is_empty() && options.permissions.is_empty() && options.labels.is_empty());
+    }
+}

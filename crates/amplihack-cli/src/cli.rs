@@ -15,8 +15,11 @@ use crate::commands::recipe::RecipeCommand;
 use crate::commands::remote::RemoteCommand;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::stream::StreamCommand;
+use crate::diagnostics::LogArgs;
 use crate::ui::Format;
 
+#[cfg(test)]
+mod tests;
 mod unattended;
 
 pub(crate) use unattended::{AutoArgs, AutoCommand, ParallelArgs, Running, Unattended};
@@ -31,6 +34,8 @@ pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 /// What to do. A command's options are built only when it is the one: building them all takes longer than most commands.
@@ -88,6 +93,11 @@ pub(crate) enum Command {
     Audit(AuditCommand),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
+    /// Explain a topic, or show a command's help; alone it lists the topics
+    Help(HelpArgs),
+    /// Print the manual page of a command, as roff
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 // Options of `amp`: those of every launch, or a command about Amp. A prompt that is a command's name is given with --prompt.
@@ -314,15 +324,34 @@ pub(crate) struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
+// Options of `help`.
+#[derive(Debug, Args)]
+pub(crate) struct HelpArgs {
+    /// A topic, or a command with the commands below it
+    #[arg(value_name = "TOPIC|COMMAND")]
+    pub words: Vec<String>,
+}
+
+// Options of `man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The command with the commands below it; none is the program itself
+    #[arg(value_name = "COMMAND")]
+    pub words: Vec<String>,
+}
+
 pub(crate) fn agent(name: &str) -> Result<AgentBinary, String> {
     let all = AgentBinary::ALL.map(AgentBinary::name).join(", ");
     AgentBinary::from_name(name).ok_or_else(|| format!("no agent of that name; use one of {all}"))
 }
 
-/// A span of time such as `90s`, `5min` or `1h 30m`.
+/// A span of time such as `90s`, `5min`, `1h 30m` or `30d`; a day has 24 hours.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let span: jiff::SignedDuration =
-        text.parse().map_err(|_| "no span of time; write it as 90s, 5min or 1h 30m".to_owned())?;
+    let span: Option<jiff::SignedDuration> = text
+        .parse::<jiff::Span>()
+        .and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()))
+        .ok();
+    let span = span.ok_or_else(|| "no span of time; write it as 90s, 5min, 1h 30m or 30d".to_owned())?;
     Duration::try_from(span).map_err(|_| "a span of time is not negative".to_owned())
 }
 

@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod diagnostics;
 mod input;
 mod ui;
 
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 
 use amplihack_utils::env::Env;
 use clap::Parser;
+use diagnostics::LogArgs;
 
 fn main() -> ExitCode {
     let env = Env::from_process();
@@ -22,8 +24,10 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(amplihack_hooks::guard::serve(rest.iter().cloned(), &env));
     }
-    diagnostics(&env);
     if amplihack_launcher::copilot::shim::is_called(&args) {
+        if let Err(failure) = diagnostics::begin(&LogArgs::default(), &env) {
+            return ExitCode::from(failure.show(ui::Format::Text));
+        }
         let failure = commands::copilot::become_copilot(args.get(1..).unwrap_or_default(), &env);
         return ExitCode::from(failure.show(ui::Format::Text));
     }
@@ -41,20 +45,9 @@ fn main() -> ExitCode {
         }
     };
     let format = cli.format();
-    match commands::run(cli, &env) {
+    let done = diagnostics::begin(&cli.log, &env).and_then(|()| commands::run(cli, &env));
+    match done {
         Ok(code) => ExitCode::from(code),
         Err(failure) => ExitCode::from(failure.show(format)),
     }
-}
-
-/// Diagnostics go to stderr; `AMPLIHACK_LOG` says which.
-fn diagnostics(env: &Env) {
-    use tracing_subscriber::filter::{LevelFilter, Targets};
-    use tracing_subscriber::prelude::*;
-    let filter = env
-        .text("AMPLIHACK_LOG")
-        .and_then(|directives| directives.parse::<Targets>().ok())
-        .unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).without_time();
-    tracing_subscriber::registry().with(lines).with(filter).init();
 }

@@ -46,6 +46,25 @@ const NAMES: &[(&str, HookEvent)] = &[
 ];
 
 impl HookEvent {
+    /// Every event.
+    pub const ALL: [Self; 10] = [
+        Self::SessionStart,
+        Self::SessionStop,
+        Self::UserPromptSubmit,
+        Self::WorkflowClassificationReminder,
+        Self::PreToolUse,
+        Self::PostToolUse,
+        Self::Stop,
+        Self::SubagentStop,
+        Self::PreCompact,
+        Self::ErrorOccurred,
+    ];
+
+    /// Its names on the command line, its own first.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        NAMES.iter().filter(move |(_, event)| *event == self).map(|(name, _)| *name)
+    }
+
     /// The event of a name on the command line.
     pub fn from_name(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, event)| *event)
@@ -108,6 +127,10 @@ mod tests {
             assert_eq!(HookEvent::from_name(name), Some(*event));
             assert!(!event.name().is_empty());
         }
+        for event in HookEvent::ALL {
+            assert_eq!(event.names().next(), Some(event.name()));
+        }
+        assert_eq!(HookEvent::ALL.iter().flat_map(|event| event.names()).count(), NAMES.len());
         assert_eq!(HookEvent::from_name("session-end").map(HookEvent::name), Some("session-stop"));
         for name in ["", "PreToolUse", "pre_tool_use", "pre-tool-use "] {
             assert_eq!(HookEvent::from_name(name), None, "{name}");

@@ -110,6 +110,12 @@ pub fn hooks(host: AgentBinary, program: &Program, facts: Facts<'_>) -> Result<V
         .collect())
 }
 
+/// The seconds that a registration with `host` gives to `event`; `None` where it is not registered.
+pub fn timeout(host: AgentBinary, event: HookEvent) -> Option<u32> {
+    let registered = without_hooks(host).is_none() && !ABSENT.contains(&(host, event));
+    EVENTS.iter().find(|(known, _)| registered && *known == event).map(|(_, timeout)| *timeout)
+}
+
 /// Whether `settings`, in Claude's format and found at `path`, hold one of our commands for every event of `host`.
 pub fn verify(settings: &Value, host: AgentBinary, path: &Path) -> Result<(), HookError> {
     for (event, _) in EVENTS.iter().filter(|(event, _)| !ABSENT.contains(&(host, *event))) {

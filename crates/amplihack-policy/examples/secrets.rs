@@ -19,7 +19,7 @@ fn main() -> io::Result<()> {
     }
 }
 
-/// Writes each case into a directory of its own, and a line for each: directory, first and last line of the credential, kind.
+/// Writes each case into a directory of its own, and a line for each: directory, first and last line of the credential (1 and 0 if there is none), kind.
 fn corpus(name: &str, directory: &Path) -> io::Result<()> {
     let cases: Vec<Case> = match name {
         "known" => real(1).into_iter().chain(look_alikes(1)).collect(),
@@ -32,8 +32,8 @@ fn corpus(name: &str, directory: &Path) -> io::Result<()> {
         let path = directory.join(&below).join(case.path);
         fs::create_dir_all(path.parent().unwrap_or(directory))?;
         fs::write(path, &case.text)?;
-        let lines = case.lines();
-        writeln!(out, "{below}\t{}\t{}\t{}", lines.start(), lines.end(), case.kind)?;
+        let (first, last) = case.lines().map_or((1, 0), std::ops::RangeInclusive::into_inner);
+        writeln!(out, "{below}\t{first}\t{last}\t{}", case.kind)?;
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ fn every_credential_is_found_once_on_its_line() {
     let mut missed = Vec::new();
     for case in with_secret() {
         let lines = lines_of(&case);
-        if lines != [*case.lines().start()] {
+        if lines != case.lines().map_or(vec![], |lines| vec![*lines.start()]) {
             missed.push(format!("{}: lines {lines:?}\n{}", case.kind, case.text));
         }
     }
@@ -61,8 +61,7 @@ fn redaction_leaves_no_credential() {
         let clean = redact(&case.text);
         // A part of sixteen letters is enough to know it by.
         let secret = case.secret.as_deref().unwrap_or_default();
-        let parts =
-            secret.split(|letter: char| letter == '\n' || letter == '\\').filter(|part| part.len() >= 8);
+        let parts = secret.split(['\n', '\\']).filter(|part| part.len() >= 8);
         let open = |part: &str| clean.contains(&part[part.len() / 2..]) && !part.starts_with('-');
         if parts.into_iter().any(open) {
             left.push(format!("{}: {clean}", case.kind));
@@ -118,7 +117,7 @@ fn what_is_allowed_is_allowed_for_its_path_only() {
 fn bytes_that_are_no_utf_8_are_scanned_too() {
     for case in real(1) {
         let lines = lines_of(&case);
-        let latin = [b"# \xe9t\xe9\n", case.text.as_bytes()].concat();
+        let latin = [&b"# \xe9t\xe9\n"[..], case.text.as_bytes()].concat();
         let found: Vec<usize> = scan(case.path, &latin).into_iter().map(|finding| finding.line - 1).collect();
         assert_eq!(found, lines, "{} in Latin-1", case.kind);
         for (mark, write) in
@@ -128,7 +127,7 @@ fn bytes_that_are_no_utf_8_are_scanned_too() {
             let found = |bytes: &[u8]| {
                 scan(case.path, bytes).into_iter().map(|finding| finding.line).collect::<Vec<_>>()
             };
-            assert_eq!(found(&[mark, wide.as_slice()].concat()), lines, "{} in UTF-16", case.kind);
+            assert_eq!(found(&[&mark[..], wide.as_slice()].concat()), lines, "{} in UTF-16", case.kind);
             assert_eq!(found(&wide), lines, "{} in UTF-16 without a mark", case.kind);
         }
     }
@@ -138,7 +137,7 @@ fn bytes_that_are_no_utf_8_are_scanned_too() {
 fn in_a_binary_only_shapes_are_looked_for() {
     let mut found = Vec::new();
     for case in real(1) {
-        let bytes = [b"\0\x01ELF\n", case.text.as_bytes()].concat();
+        let bytes = [&b"\0\x01ELF\n"[..], case.text.as_bytes()].concat();
         found.extend(scan("bin/tool", &bytes).into_iter().map(|finding| finding.rule.0));
     }
     assert!(found.contains(&"github-token") && found.contains(&"private-key"), "{found:?}");
@@ -227,10 +226,10 @@ proptest! {
     }
 }
 
-/// How much longer ten times as much takes is no matter of the clock here: what would grow faster than the input does not end.
+/// No matter of the clock: what grows faster than its input does not end. With checks on it is a hundred times slower, and less has to do.
 #[test]
-fn near_misses_of_ten_megabytes_end() {
-    let size = if cfg!(debug_assertions) { 1 << 20 } else { 10 << 20 };
+fn many_near_misses_end() {
+    let size = if cfg!(debug_assertions) { 64 << 10 } else { 10 << 20 };
     for piece in [
         "password=a1",
         "password=a1:",

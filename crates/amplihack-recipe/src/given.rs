@@ -40,6 +40,13 @@ struct Kept<'a> {
     context: BTreeMap<String, &'a RawValue>,
 }
 
+/// The same for writing.
+#[derive(Serialize)]
+struct ToKeep<'a> {
+    set: &'a [(String, String)],
+    context: &'a Context,
+}
+
 impl Kept<'_> {
     fn given(self) -> Given {
         Given { set: self.set, context: values(self.context) }
@@ -154,12 +161,7 @@ impl Given {
         if set + context <= INLINE {
             return Ok(Some(self));
         }
-        #[derive(Serialize)]
-        struct Kept<'a> {
-            set: &'a [(String, String)],
-            context: &'a Context,
-        }
-        let kept = Kept { set: &self.set, context: &self.context };
+        let kept = ToKeep { set: &self.set, context: &self.context };
         write_atomic_with(&directory.join(FILE), 0o600, Durability::Process, |file| {
             let mut file = BufWriter::new(file);
             serde_json::to_writer(&mut file, &kept)?;

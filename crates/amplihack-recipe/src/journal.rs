@@ -168,17 +168,28 @@ pub struct Journal {
     log: JsonLog,
     spool: Arc<Spool>,
     buffer: Vec<u8>,
+    /// It is kept when the run is over.
+    lasts: bool,
 }
 
 impl Journal {
     /// Opens the journal in `directory`, which is made if it is missing, private to this user.
     pub fn open(directory: &Path) -> Result<Self, LogError> {
+        Self::of(directory, true)
+    }
+
+    /// Opens one that is gone with its run.
+    pub fn passing(directory: &Path) -> Result<Self, LogError> {
+        Self::of(directory, false)
+    }
+
+    fn of(directory: &Path, lasts: bool) -> Result<Self, LogError> {
         let failed = |source| LogError::Io { path: directory.to_owned(), source };
         let steps = directory.join("steps");
         create_private_dir(&steps).map_err(failed)?;
         let spool = Arc::new(Spool::open(&steps).map_err(failed)?);
         let log = JsonLog::open(&directory.join("journal.jsonl"))?;
-        Ok(Self { directory: directory.to_owned(), log, spool, buffer: Vec::new() })
+        Ok(Self { directory: directory.to_owned(), log, spool, buffer: Vec::new(), lasts })
     }
 
     /// The run's directory.
@@ -220,9 +231,9 @@ impl Journal {
         Ok(Some(Entry::End { path: path.clone(), result, fatal: *fatal, file: Some(name) }))
     }
 
-    /// Makes what was written survive the machine.
+    /// Makes what was written survive the machine, if it is to survive the run.
     pub fn sync(&self) -> Result<(), LogError> {
-        self.log.sync()
+        if self.lasts { self.log.sync() } else { Ok(()) }
     }
 }
 

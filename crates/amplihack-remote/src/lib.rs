@@ -45,3 +45,7 @@ pub use runner::{CommandOutput, RemoteCommandRunner};
 pub use session::{Condition, Session, SessionStatus, is_session_id, new_session_id};
 pub use size::{UnknownSize, VMSize};
 pub use transport::{Destination, LocalRunner, SshRunner};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/remote/api.md")]
+mod guide {}

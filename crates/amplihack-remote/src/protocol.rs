@@ -19,6 +19,8 @@ pub struct SessionSpec {
     pub key_name: Option<String>,
     /// The git bundle to clone the work tree from, by the SHA-256 that it is stored under.
     pub bundle: String,
+    /// Bundles that stand there already and that this one stands on, oldest first.
+    pub bases: Vec<String>,
     /// The archive with what git does not carry (`.claude/`, uncommitted work), unpacked over the work tree.
     pub extra: Option<String>,
     /// The commit that is checked out, and that results are counted from.

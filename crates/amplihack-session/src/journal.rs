@@ -78,6 +78,15 @@ impl RunRecord {
         }
     }
 
+    /// How the run stands, in a word.
+    pub fn state(&self) -> &'static str {
+        match &self.end {
+            Some(end) => end.name(),
+            None if self.is_running() => "running",
+            None => "killed",
+        }
+    }
+
     /// Whether the run goes on: it has no end, and the process that reads it lives.
     pub fn is_running(&self) -> bool {
         self.end.is_none() && sys::process_alive(self.pid, self.start_time)

@@ -10,11 +10,13 @@
 
 pub mod amplifier;
 pub mod azlin;
+pub mod browser;
 pub mod bytes;
 pub mod compare;
 pub mod hosts;
 pub mod netns;
 pub mod output;
+pub mod page;
 pub mod procs;
 pub mod programs;
 pub mod real;
@@ -28,6 +30,7 @@ pub mod sshd;
 pub mod tmux;
 
 pub use azlin::Azlin;
+pub use browser::{Browser, Look};
 pub use bytes::Bytes;
 pub use hosts::{Host, Network};
 pub use netns::NetNs;

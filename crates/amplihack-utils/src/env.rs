@@ -400,7 +400,13 @@ pub const VARIABLES: &[Variable] = &[
         name: "AMPLIHACK_LOG",
         role: Role::Read,
         default: "warn",
-        meaning: "Which diagnostics go to stderr, for example debug or amplihack_launcher=trace.",
+        meaning: "Which diagnostics go to stderr and to --log-file, for example debug or amplihack_launcher=trace; --log-level wins.",
+    },
+    Variable {
+        name: "OTEL_EXPORTER_OTLP_HEADERS",
+        role: Role::Read,
+        default: "none",
+        meaning: "Headers for the collector of sessions export --otel-endpoint, as name=value with commas between.",
     },
     Variable {
         name: "NO_COLOR",

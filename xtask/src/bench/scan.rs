@@ -24,7 +24,11 @@ Both corpora are this project's own, in `amplihack_testkit::secrets`: made-up cr
 written beside the rules, so that it shows what they are made for and nothing else. The second was written when they were done, of kinds
 that gitleaks has rules for and in other surroundings; at first sight the scan found 69 of its 109 credentials with no false alarm, gitleaks 71 with
 one. Then the rules were mended by it: what the table says of it now is no longer a measurement of the unknown. A credential counts as found if a
-finding touches its lines; every other finding is a false alarm. gitleaks runs with its own rules, as it is installed.";
+finding touches its lines; every other finding is a false alarm. gitleaks runs with its own rules, as it is installed.
+
+On trees of others, looked at by hand: in 166 MB of the crates that this project needs the scan found one thing, a private key of a test;
+gitleaks 36, the same key and 35 names in code. In 600 MB of a Python installation with the AWS tools, copied to where gitleaks does not skip it, the
+scan found 79, most of them keys of tests and made-up credentials in documentation; gitleaks 377.";
 
 /// A scanner's finding: file, first line, last line.
 type Finding = (String, usize, usize);

@@ -1,27 +1,21 @@
-//! Prints a generated reference page on stdout: `reference NAME`. `cargo xtask docs` puts the pages in place.
+//! Prints a generated reference page on stdout: `reference PATH`; alone it lists the paths. `cargo xtask docs` puts the pages in place.
 
-mod amp_behavior;
-mod configuration;
-mod environment;
-mod exit_codes;
-mod flag_matrix;
-mod schemas;
-mod table;
+mod pages;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use pages::PAGES;
+
 fn main() -> ExitCode {
-    let page = match std::env::args().nth(1).as_deref() {
-        Some("amp-behavior") => amp_behavior::page(),
-        Some("configuration") => configuration::page(),
-        Some("environment") => environment::page(),
-        Some("exit-codes") => exit_codes::page(),
-        Some("flag-matrix") => flag_matrix::page(),
-        Some(name) if let Some(schema) = name.strip_prefix("schema-").and_then(schemas::schema) => schema,
-        _ => return ExitCode::from(2),
+    let text = match std::env::args().nth(1) {
+        None => PAGES.iter().flat_map(|page| [page.path, "\n"]).collect(),
+        Some(path) => match PAGES.iter().find(|page| page.path == path) {
+            Some(page) => (page.text)(),
+            None => return ExitCode::from(2),
+        },
     };
-    match io::stdout().write_all(page.as_bytes()) {
+    match io::stdout().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }

@@ -8,8 +8,10 @@ mod config;
 pub(crate) mod copilot;
 mod demo;
 mod doctor;
+mod help;
 mod install;
 mod launch;
+mod man;
 mod parallel;
 pub(crate) mod policy;
 pub(crate) mod recipe;
@@ -51,6 +53,8 @@ pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
         Command::Policy(command) => policy::run(command, env),
         Command::Audit(command) => audit::run(command, env),
         Command::Completions(args) => completions::run(&args),
+        Command::Help(args) => help::run(&args, env),
+        Command::Man(args) => man::run(&args),
     }
 }
 

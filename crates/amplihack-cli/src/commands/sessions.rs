@@ -1,6 +1,7 @@
 //! `amplihack sessions`: runs whose events were kept.
 
 mod auto;
+mod export;
 mod find;
 mod prune;
 mod search;
@@ -30,6 +31,8 @@ pub(crate) enum SessionsCommand {
     Search(SearchArgs),
     /// Print a run's events, an object a line
     Tail(TailArgs),
+    /// Write a run as an HTML page, as Markdown or as OpenTelemetry traces
+    Export(export::ExportArgs),
     /// Go on with a run's session in its agent
     Resume(Box<ResumeArgs>),
     /// Add up what runs used
@@ -137,6 +140,7 @@ pub(crate) fn run(command: SessionsCommand, env: &Env) -> Result<u8, Failure> {
         }
         SessionsCommand::Search(args) => search::run(&all(&home), &args.text, args.json),
         SessionsCommand::Tail(args) => tail::run(&home, &find::one(&home, &args.id)?, args.from, args.follow),
+        SessionsCommand::Export(args) => export::run(&home, &args, env),
         SessionsCommand::Resume(args) => {
             let ResumeArgs { id, launch } = *args;
             resume(&find::one(&home, &id)?, launch, env)
@@ -178,17 +182,8 @@ fn resume(run: &Recorded, mut launch: LaunchArgs, env: &Env) -> Result<u8, Failu
     super::launch::run(Some(run.record.agent), launch, env)
 }
 
-/// How a run stands, in a word.
-fn state(run: &Recorded) -> &str {
-    match &run.record.end {
-        Some(end) => end.name(),
-        None if run.record.is_running() => "running",
-        None => "killed",
-    }
-}
-
 fn object(run: &Recorded) -> Value {
-    let mut object = json!({ "id": run.id.as_str(), "state": state(run) });
+    let mut object = json!({ "id": run.id.as_str(), "state": run.record.state() });
     if let (Some(object), Ok(Value::Object(record))) =
         (object.as_object_mut(), serde_json::to_value(&run.record))
     {

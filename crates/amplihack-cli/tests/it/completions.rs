@@ -1,10 +1,10 @@
 //! Completion scripts of each shell.
 
-use amplihack_testkit::{Run, Sandbox};
+use amplihack_testkit::{Run, Sandbox, loud};
 
 use crate::world::run;
 
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 22] = [
     "claude",
     "copilot",
     "codex",
@@ -19,12 +19,14 @@ const VERBS: [&str; 20] = [
     "recipe",
     "auto",
     "parallel",
+    "remote",
     "sessions",
     "stream",
     "config",
     "policy",
     "audit",
     "completions",
+    "help",
 ];
 
 #[test]
@@ -69,6 +71,32 @@ fn bash_takes_its_script_and_completes_with_it() {
             .collect::<Vec<_>>(),
         ["show", "trust"]
     );
+}
+
+/// Loads the script in `shell`, if it is installed, as its users do.
+fn loads(shell: &str, prepare: &str) {
+    let sandbox = Sandbox::new();
+    let script = run(&sandbox, &["completions", shell]).stdout;
+    let file = sandbox.write(format!("amplihack.{shell}"), script);
+    let installed = sandbox
+        .env()
+        .get("PATH")
+        .is_some_and(|path| std::env::split_paths(path).any(|directory| directory.join(shell).is_file()));
+    if !installed {
+        return loud(&format!("SKIPPED: {shell} is not installed; its completion script was not loaded"));
+    }
+    let line = format!("{prepare}source '{}' && echo loaded", file.display());
+    sandbox.run(shell, ["-c", &line]).assert_code(0).assert_stderr("").assert_stdout("loaded\n");
+}
+
+#[test]
+fn zsh_loads_its_script() {
+    loads("zsh", "autoload -U compinit && compinit -u && ");
+}
+
+#[test]
+fn fish_loads_its_script() {
+    loads("fish", "");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use amplihack_utils::agent_binary::AgentBinary;
 pub use call::{Call, Kind};
 pub use read::{Bad, MAX_PAYLOAD, read};
 pub use reply::{Answers, Reply, context, keep_going, last_words, one_line, table, verdict};
-pub use tools::kind;
+pub use tools::{kind, known};
 
 /// A way of speaking: the shape of a payload, and what its sender makes of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

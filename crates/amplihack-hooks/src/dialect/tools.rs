@@ -137,14 +137,23 @@ const ELSEWHERE: Table = &[
     ("fetch", Kind::Fetch),
 ];
 
-/// What the tool `name` of a host does. Letter case does not matter; the host's own table counts before the others'.
-pub fn kind(dialect: Dialect, name: &str) -> Kind {
-    let name = name.trim().to_ascii_lowercase();
-    let own = match dialect {
+/// Every tool that is known of a host by name, in lower case, with what it does.
+pub fn known(dialect: Dialect) -> impl Iterator<Item = (&'static str, Kind)> {
+    own(dialect).iter().copied()
+}
+
+const fn own(dialect: Dialect) -> Table {
+    match dialect {
         Dialect::Claude => CLAUDE,
         Dialect::Codex => CODEX,
         Dialect::CopilotAsClaude | Dialect::Copilot => COPILOT,
-    };
+    }
+}
+
+/// What the tool `name` of a host does. Letter case does not matter; the host's own table counts before the others'.
+pub fn kind(dialect: Dialect, name: &str) -> Kind {
+    let name = name.trim().to_ascii_lowercase();
+    let own = own(dialect);
     let look_up = |name: &str| {
         [own, CLAUDE, CODEX, COPILOT, ELSEWHERE]
             .iter()

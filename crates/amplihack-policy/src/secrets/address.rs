@@ -42,7 +42,7 @@ fn opens_something(user: &[u8], password: &[u8], host: &[u8]) -> bool {
         && !password.eq_ignore_ascii_case(user)
         && !password.iter().any(code)
         && !password.starts_with(b"$")
-        && !(letters && password.len() < 12)
+        && (!letters || password.len() >= 12)
         && !random::is_weak(password)
-        && !(example && !random::looks_random(password))
+        && (!example || random::looks_random(password))
 }

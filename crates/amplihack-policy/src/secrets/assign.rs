@@ -132,8 +132,8 @@ fn named_beside(text: &[u8], at: usize) -> Option<Span> {
     let start = start + window[start..].iter().take_while(|byte| matches!(byte, b' ' | b'"' | b'\'')).count();
     let length = window[start..].iter().take_while(|&&byte| is_name(byte) || byte == b':').count();
     // At most one line between them.
-    let lines = window[start..].iter().filter(|&&byte| byte == b'\n').count();
-    (lines <= 1 && length > 0).then(|| Span { start: from + start, end: from + start + length })
+    let lines = window[start..].split(|&byte| byte == b'\n').count();
+    (lines <= 2 && length > 0).then(|| Span { start: from + start, end: from + start + length })
 }
 
 /// `getenv("NAME") || "VALUE"`, `("NAME", "VALUE")`.

@@ -83,8 +83,8 @@ pub(super) fn web_token(text: &[u8], at: usize) -> Option<Found> {
     if !text[at..].starts_with(b"eyJ") {
         return None;
     }
-    // Words with dashes between them overlap: each is looked at, but not to the end of all.
-    let most = if at > 0 && text[at - 1] == b'-' { 512 } else { 16 << 10 };
+    // Words with dashes or dots between them overlap: each is looked at, but not to the end of all.
+    let most = if at > 0 && matches!(text[at - 1], b'-' | b'.') { 512 } else { 16 << 10 };
     let length = text[at..].iter().take(most).take_while(|&&byte| Chars::Dotted.has(byte)).count();
     let token = &text[at..at + length];
     let mut parts = token.split(|&byte| byte == b'.');

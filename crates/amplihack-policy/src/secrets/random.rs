@@ -68,7 +68,7 @@ pub fn is_placeholder(value: &[u8]) -> bool {
         return true;
     }
     // By chance, a short word is somewhere in many long random texts.
-    let least = if value.len() >= 40 && looks_random(value) { 6 } else { 0 };
+    let least = if value.len() >= 24 && looks_random(value) { 6 } else { 0 };
     holds(value, PLACEHOLDERS, &PLACEHOLDER_STARTS, least)
 }
 

@@ -16,7 +16,7 @@ pub struct Finding {
     pub line: usize,
     /// Its kind.
     pub rule: Rule,
-    /// What a person knows it by: its first four characters, if it is long and begins like every one of its kind, and its length.
+    /// What a person knows it by: its length and, of a provider's that has at least twenty characters, the first four.
     pub masked: String,
     /// Sixteen hexadecimal digits that stay the same as long as value, kind and path do; for [`Allowed`](super::Allowed).
     pub fingerprint: String,
@@ -48,7 +48,7 @@ pub fn scan_part(path: &str, bytes: &[u8], again: usize) -> Vec<Finding> {
         if span.start >= again && span.end == text.len() {
             continue;
         }
-        line += text[counted..span.start].iter().filter(|&&byte| byte == b'\n').count();
+        line += text[counted..span.start].split(|&byte| byte == b'\n').count() - 1;
         counted = span.start;
         let value = &text[span.start..span.end];
         findings.push(Finding {
@@ -97,7 +97,7 @@ fn is_code(path: &str) -> bool {
     ending.is_some_and(|ending| CODE.iter().any(|code| ending.eq_ignore_ascii_case(code)))
 }
 
-/// The value of a credential that nobody can tell from this: of one with a known beginning that beginning, and the length.
+/// Something to know a credential by that does not tell it.
 fn masked(rule: Rule, value: &[u8]) -> String {
     let mut shown = String::new();
     if rule.is_provider() && value.len() >= 20 {

@@ -31,17 +31,17 @@ pub(super) fn after(text: &[u8], start: usize) -> Value {
         at += 1;
     }
     // `SecretString::from("…")`
-    let callee = text[at..].iter().take(48).take_while(|byte| {
+    let function = text[at..].iter().take(48).take_while(|byte| {
         byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'!' | b'-' | b'$')
     });
-    let call = at + callee.count();
-    let called = call > at
+    let call = at + function.count();
+    let opened = call > at
         && match text[call..] {
             [b'(', quote, ..] => is_quote(quote),
             [b' ', quote, ..] => is_quote(quote) && text[at..call].ends_with(b"SecureString"),
             _ => false,
         };
-    value_at(text, if called { call + 1 } else { at })
+    value_at(text, if opened { call + 1 } else { at })
 }
 
 /// The value behind a blank.

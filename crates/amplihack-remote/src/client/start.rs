@@ -13,12 +13,11 @@ use crate::client::answers::{StartRow, Started};
 use crate::client::ground::{Ground, now};
 use crate::client::{Client, invalid, unheard};
 use crate::error::{ErrorContext, RemoteError};
-use crate::far::Far;
 use crate::mode::CommandMode;
 use crate::options::StartOptions;
 use crate::package::{Package, PackageOptions};
 use crate::pool::{Make, Reservation, Wants};
-use crate::protocol::{Claim, FarState, SessionSpec};
+use crate::protocol::SessionSpec;
 use crate::session::Session;
 use crate::size::Share;
 use crate::state::{Machine, MadeFor, NewSession, Phase, State};
@@ -46,7 +45,7 @@ pub(super) struct Job {
 }
 
 /// What came of each session, by its id.
-type Outcomes = BTreeMap<String, Result<(), RemoteError>>;
+pub(super) type Outcomes = BTreeMap<String, Result<(), RemoteError>>;
 
 impl Client {
     /// Starts a session a prompt. What went wrong with one is in its row; an error is about all of them, and nothing was started.
@@ -85,7 +84,7 @@ impl Client {
             repo: options.repo_path.display().to_string(),
         };
         match self.begin(&ground, &job).await? {
-            Some((ids, outcomes)) => self.rows(&ground, &job.prompts, &ids, outcomes),
+            Some((ids, outcomes)) => rows(&ground, &job.prompts, &ids, outcomes),
             None => self.made_before(&ground, &options)?.ok_or_else(|| {
                 RemoteError::Execution("the sessions of the idempotency key are gone again".into())
             }),
@@ -351,137 +350,13 @@ impl Client {
             env,
             key_name: Some(key_name),
             bundle: job.package.bundle.as_ref().map(|bundle| bundle.sha256.clone()).unwrap_or_default(),
+            bases: Vec::new(),
             extra: job.package.extra.as_ref().map(|extra| extra.sha256.clone()),
             base: job.package.base.clone(),
             branch: job.package.branch.clone(),
             prompt: work.prompt_file(&record.session.prompt),
             timeout_seconds: job.timeout_seconds,
         })
-    }
-
-    /// Sends what sessions share once, then each session.
-    async fn send_all(
-        &self,
-        ground: &Ground,
-        far: &Far,
-        backend: Backend,
-        package: &Package,
-        specs: Vec<SessionSpec>,
-        key: &Secret,
-    ) -> Outcomes {
-        self.say(&format!("sending {} KB to {}", package.bytes() / 1024, far.machine()));
-        let stored = self.store(far, package).await;
-        let mut outcomes = Outcomes::new();
-        let ids: Vec<String> = specs.iter().map(|spec| spec.id.clone()).collect();
-        for spec in specs {
-            let stop = self.fail_fast && outcomes.values().any(Result::is_err);
-            let outcome = match &stored {
-                Err(error) => Err(error.clone()),
-                Ok(()) if stop => {
-                    Err(RemoteError::Execution("an earlier session could not be started".into()))
-                }
-                Ok(()) => self.send(ground, far, backend, &spec, key).await,
-            };
-            outcomes.insert(spec.id, outcome);
-        }
-        if backend == Backend::Slurm {
-            let good: Vec<String> =
-                ids.into_iter().filter(|id| matches!(outcomes.get(id), Some(Ok(())))).collect();
-            if let Err(error) = self.submit(ground, far, &good).await {
-                outcomes.extend(good.into_iter().map(|id| (id, Err(error.clone()))));
-            }
-        }
-        outcomes
-    }
-
-    async fn store(&self, far: &Far, package: &Package) -> Result<(), RemoteError> {
-        let artefacts: Vec<_> = [&package.bundle, &package.extra].into_iter().flatten().collect();
-        // What is there already is not sent again.
-        for artefact in artefacts {
-            far.put(&artefact.path, &artefact.sha256).await?;
-        }
-        self.upload_where_missing(far).await
-    }
-
-    async fn upload_where_missing(&self, far: &Far) -> Result<(), RemoteError> {
-        let Some(program) = &self.upload else { return Ok(()) };
-        let probe = far.probe(&["amplihack"]).await?;
-        if probe.programs.iter().any(|(_, version)| version.is_some()) {
-            return Ok(());
-        }
-        if probe.machine != std::env::consts::ARCH {
-            let said = format!(
-                "this amplihack is for {}, and {} is {}",
-                std::env::consts::ARCH,
-                far.machine(),
-                probe.machine
-            );
-            let context = ErrorContext::new(said).with("hint", "install amplihack there");
-            return Err(RemoteError::Provisioning(context.with("host", far.machine())));
-        }
-        self.say(&format!("sending amplihack to {}", far.machine()));
-        far.install(program, "amplihack").await?;
-        Ok(())
-    }
-
-    /// Sends one session, and says what is known of it then.
-    async fn send(
-        &self,
-        ground: &Ground,
-        far: &Far,
-        backend: Backend,
-        spec: &SessionSpec,
-        key: &Secret,
-    ) -> Result<(), RemoteError> {
-        ground.change(|state| state.advance(&spec.id, Phase::Sent))?;
-        let claimed = match backend {
-            Backend::Slurm => far.prepare(spec, Some(key)).await,
-            _ => far.start(spec, Some(key)).await,
-        };
-        match claimed {
-            Ok(Claim::Started | Claim::Already) => {}
-            // The connection may have been cut after the far side had done it: the machine knows.
-            Err(error) => {
-                let seen = far.observe(&[&spec.id]).await;
-                match seen.as_ref().map(|seen| seen.first().map(|seen| seen.state)) {
-                    Ok(Some(FarState::Running | FarState::Ended(_) | FarState::Killed(_))) => {}
-                    Ok(Some(FarState::Waiting)) if backend == Backend::Slurm => {}
-                    _ => return Err(error),
-                }
-            }
-        }
-        ground.change(|state| {
-            if backend == Backend::Slurm {
-                return state.advance(&spec.id, Phase::Claimed);
-            }
-            state.started(&spec.id, now()).map(|_| ())
-        })
-    }
-
-    async fn submit(&self, ground: &Ground, far: &Far, ids: &[String]) -> Result<(), RemoteError> {
-        let Some(first) = ids.first() else { return Ok(()) };
-        let name = job_name(first);
-        // Before it is submitted: whoever comes after a crash looks for the job by this name.
-        let asks = ground.change(|state| {
-            for id in ids {
-                state.session_mut(id)?.job = Some(name.clone());
-            }
-            Ok(state.session(first)?.job_options.clone())
-        })?;
-        let options = self.job_options(far.machine(), asks);
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        far.submit(&name, &ids, &options).await.map(|_| ())
-    }
-
-    /// What a scheduler is told beside what to run: what the job asks for, as far as its host's options do not say other things.
-    pub(super) fn job_options(&self, machine: &str, mut asks: Vec<String>) -> Vec<String> {
-        let given = self.hosts.hosts.get(machine).map(|host| host.options.clone()).unwrap_or_default();
-        // Of two words for the same the last one counts, but memory can be asked for in more than one way.
-        if given.iter().any(|word| word.starts_with("--mem")) {
-            asks.retain(|word| !word.starts_with("--mem"));
-        }
-        asks.extend(given);
-        asks
     }
 
     /// What was not started gives its slot back; where nobody knows, that is left to be found out.
@@ -518,29 +393,23 @@ impl Client {
         }
         Ok(())
     }
-
-    fn rows(
-        &self,
-        ground: &Ground,
-        prompts: &[String],
-        ids: &[String],
-        mut outcomes: Outcomes,
-    ) -> Result<Started, RemoteError> {
-        let state = ground.read()?;
-        let row = |(prompt, id): (&String, &String)| {
-            let outcome = match outcomes.remove(id) {
-                Some(Err(error)) => Err(error.with("session_id", id)),
-                _ => state.session(id).map(|record| record.session.clone()),
-            };
-            StartRow { prompt: prompt.clone(), outcome }
-        };
-        Ok(Started { rows: prompts.iter().zip(ids).map(row).collect() })
-    }
 }
 
-/// The name of a scheduler's job for sessions of which this is the first.
-pub(super) fn job_name(first: &str) -> String {
-    format!("amplihack-{}", first.trim_start_matches("sess-"))
+fn rows(
+    ground: &Ground,
+    prompts: &[String],
+    ids: &[String],
+    mut outcomes: Outcomes,
+) -> Result<Started, RemoteError> {
+    let state = ground.read()?;
+    let row = |(prompt, id): (&String, &String)| {
+        let outcome = match outcomes.remove(id) {
+            Some(Err(error)) => Err(error.with("session_id", id)),
+            _ => state.session(id).map(|record| record.session.clone()),
+        };
+        StartRow { prompt: prompt.clone(), outcome }
+    };
+    Ok(Started { rows: prompts.iter().zip(ids).map(row).collect() })
 }
 
 fn no_room(wants: &Wants, unready: &BTreeMap<String, Vec<String>>) -> RemoteError {

@@ -46,7 +46,9 @@ fn write(out: &mut File, spec: &SessionSpec, key: Option<&Secret>) -> io::Result
     if let Some(name) = &spec.key_name {
         line("key_name", name);
     }
-    line("bundle", &spec.bundle);
+    for bundle in spec.bases.iter().chain([&spec.bundle]) {
+        line("bundle", bundle);
+    }
     if let Some(extra) = &spec.extra {
         line("extra", extra);
     }
@@ -76,8 +78,9 @@ fn check(spec: &SessionSpec, key: Option<&Secret>) -> Result<(), RemoteError> {
     if !is_session_id(&spec.id) {
         return refuse(format!("'{}' is no session's id", spec.id));
     }
-    for (what, digest) in [("bundle", Some(&spec.bundle)), ("extra", spec.extra.as_ref())] {
-        if digest.is_some_and(|digest| !is_digest(digest)) {
+    let bundles = spec.bases.iter().chain([&spec.bundle]).map(|digest| ("bundle", digest));
+    for (what, digest) in bundles.chain(spec.extra.iter().map(|digest| ("extra", digest))) {
+        if !is_digest(digest) {
             return refuse(format!("the session's {what} is named by no SHA-256"));
         }
     }

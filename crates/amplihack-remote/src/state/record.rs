@@ -87,6 +87,9 @@ pub struct SessionRecord {
     /// The SHA-256 of the bundle that was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<String>,
+    /// Bundles that it stands on, oldest first: earlier sessions sent them there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bases: Vec<String>,
     /// The name of its scheduler's job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
@@ -133,6 +136,7 @@ impl From<Session> for SessionRecord {
             base: None,
             branch: None,
             bundle: None,
+            bases: Vec::new(),
             job: None,
             job_options: Vec::new(),
             labels: BTreeSet::new(),

@@ -25,7 +25,7 @@ fn stand_ins(place: &Place) {
             "squeue",
             format!(
                 "[ ! -e {dir}/down ] || exit 1; echo x >>{dir}/squeue.calls; \
-                 case $* in *%A*) cut -d _ -f 1 {dir}/queue;; *) cat {dir}/queue;; esac"
+                 case $* in *%F*) cut -d _ -f 1 {dir}/queue;; *) cat {dir}/queue;; esac"
             ),
         ),
         ("scancel", format!("printf '%s\\n' \"$@\" >>{dir}/scancel.words; : >{dir}/queue")),

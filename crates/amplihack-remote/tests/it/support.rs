@@ -103,6 +103,7 @@ impl Place {
             env: Vec::new(),
             key_name: None,
             bundle: self.bundle.clone(),
+            bases: Vec::new(),
             extra: None,
             base: self.base.clone(),
             branch: "work".to_owned(),

@@ -1,5 +1,7 @@
 //! Files of a project that hold no credential, though they look like it.
 
+use std::fmt::Write as _;
+
 use super::{Case, Draw};
 
 /// One file for each kind of look-alike, drawn with `seed`.
@@ -171,7 +173,10 @@ fn minified(draw: &mut Draw) -> String {
     let mut text = String::new();
     for _ in 0..60 {
         let (a, b, c) = (draw.letters(1), draw.letters(2), draw.digits(3));
-        text.push_str(&format!("function {a}(e,t){{var n=t.token,r=e.password||\"\",{b}=n.key={c};return r.secret=n?\"a\"+{b}:null}}"));
+        let _ = write!(
+            text,
+            "function {a}(e,t){{var n=t.token,r=e.password||\"\",{b}=n.key={c};return r.secret=n?\"a\"+{b}:null}}"
+        );
     }
     text + "\n"
 }

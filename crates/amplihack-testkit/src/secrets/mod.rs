@@ -4,7 +4,9 @@
 
 mod alike;
 mod draw;
+mod elsewhere;
 mod real;
+mod settings;
 mod unseen;
 
 use std::ops::RangeInclusive;
@@ -41,12 +43,12 @@ impl Case {
         Self { kind, path, text: text.to_owned(), secret: None }
     }
 
-    /// The lines that the credential is on; the first line is 1. Empty for a look-alike.
-    pub fn lines(&self) -> RangeInclusive<usize> {
-        let Some(secret) = &self.secret else { return 1..=0 };
+    /// The lines that the credential is on; the first line is 1. None of a look-alike.
+    pub fn lines(&self) -> Option<RangeInclusive<usize>> {
+        let secret = self.secret.as_ref()?;
         let start = self.text.find(secret.as_str()).expect("a secret is in its file");
         let newlines = |text: &str| text.bytes().filter(|&byte| byte == b'\n').count();
         let first = 1 + newlines(&self.text[..start]);
-        first..=first + newlines(secret)
+        Some(first..=first + newlines(secret))
     }
 }

@@ -16,6 +16,7 @@ const FLOORS: &[(u32, &str)] = &[
     (4, "amplihack-remote"),
     (3, "amplihack-launcher"),
     (3, "amp-sdk"),
+    (3, "amplihack-export"),
     (2, "amplihack-session"),
     (2, "amplihack-hooks"),
     (1, "amplihack-agent"),

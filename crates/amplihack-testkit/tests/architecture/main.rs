@@ -6,6 +6,7 @@
 )]
 
 mod crates;
+mod docs;
 mod files;
 mod source;
 mod words;

@@ -29,14 +29,14 @@ pub(super) fn mask(signals: &[c_int]) -> Mask {
 ///
 /// The arguments must be what the call takes.
 #[cfg(target_arch = "x86_64")]
-unsafe fn call(number: c_long, arguments: [usize; 5]) -> isize {
+unsafe fn call(number: c_long, arguments: [usize; 5]) -> i64 {
     let [first, second, third, fourth, fifth] = arguments;
-    let result: isize;
+    let result: i64;
     // SAFETY: the kernel changes the result's register, `rcx`, `r11`, and memory that the arguments name.
     unsafe {
         std::arch::asm!(
             "syscall",
-            inlateout("rax") number as isize => result,
+            inlateout("rax") number => result,
             in("rdi") first,
             in("rsi") second,
             in("rdx") third,
@@ -51,15 +51,15 @@ unsafe fn call(number: c_long, arguments: [usize; 5]) -> isize {
 }
 
 #[cfg(target_arch = "aarch64")]
-unsafe fn call(number: c_long, arguments: [usize; 5]) -> isize {
+unsafe fn call(number: c_long, arguments: [usize; 5]) -> i64 {
     let [first, second, third, fourth, fifth] = arguments;
-    let result: isize;
+    let raw: usize;
     // SAFETY: the kernel changes the result's register, and memory that the arguments name.
     unsafe {
         std::arch::asm!(
             "svc 0",
             in("x8") number,
-            inlateout("x0") first as isize => result,
+            inlateout("x0") first => raw,
             in("x1") second,
             in("x2") third,
             in("x3") fourth,
@@ -67,29 +67,29 @@ unsafe fn call(number: c_long, arguments: [usize; 5]) -> isize {
             options(nostack),
         );
     }
-    result
+    i64::try_from(raw.cast_signed()).unwrap_or_default()
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-unsafe fn call(number: c_long, arguments: [usize; 5]) -> isize {
+unsafe fn call(number: c_long, arguments: [usize; 5]) -> i64 {
     let [first, second, third, fourth, fifth] = arguments;
     // SAFETY: as this function's caller promises. No memory is shared here.
     let result = unsafe { libc::syscall(number, first, second, third, fourth, fifth) };
     if result < 0 {
-        -(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) as isize)
+        -i64::from(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
     } else {
-        result as isize
+        result.into()
     }
 }
 
 /// An error's number for a negative answer.
-fn answer(result: isize) -> Result<usize, c_int> {
+fn answer(result: i64) -> Result<usize, c_int> {
     usize::try_from(result).map_err(|_| c_int::try_from(result.wrapping_neg()).unwrap_or(libc::EIO))
 }
 
 fn descriptor(raw: RawFd) -> usize {
-    // As the kernel reads it: the lower half counts.
-    raw as usize
+    // With its sign, as the kernel takes numbers.
+    isize::try_from(raw).unwrap_or_default().cast_unsigned()
 }
 
 fn nothing(number: c_long, arguments: [usize; 5]) -> Result<(), c_int> {

@@ -164,7 +164,7 @@ fn machines_in_short(vms: &[PoolVm]) -> String {
         let place: Vec<&str> =
             [vm.size.as_str(), vm.region.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
         let place = if place.is_empty() { String::new() } else { format!(" ({})", place.join(", ")) };
-        let percent = if vm.capacity == 0 { 0 } else { vm.active_sessions * 100 / vm.capacity };
+        let percent = (vm.active_sessions * 100).checked_div(vm.capacity).unwrap_or(0);
         let _ = writeln!(text, "  {}{place}", vm.name);
         let _ = writeln!(text, "    Sessions: {}/{} ({percent}% capacity)", vm.active_sessions, vm.capacity);
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use amplihack_orchestration::budget::tokens;
 use amplihack_orchestration::drive::diff_path;
-use amplihack_orchestration::journal::{Story, all, find, read};
+use amplihack_orchestration::journal::{Story, TurnRecord, all, find, read};
 use amplihack_orchestration::progress::{checked_name, phase_name};
 use amplihack_orchestration::turns::TurnEnd;
 use amplihack_utils::launcher_context::SessionId;
@@ -123,18 +123,7 @@ fn text(id: &SessionId, story: &Story, diff: &str) -> String {
         fact("cost", &format!("${cost:.4}"));
     }
     for turn in &story.turns {
-        let how = match turn.answer.as_ref().map(|answer| (&answer.end, &answer.claim)) {
-            None => "goes on, or was broken off".to_owned(),
-            Some((TurnEnd::Answered, Some(claim))) => {
-                let status = serde_json::to_value(claim.status).unwrap_or_default();
-                let summary = claim.summary.as_deref().unwrap_or_default();
-                format!("says {}: {summary}", status.as_str().unwrap_or_default())
-            }
-            Some((TurnEnd::Answered, None)) => "says nothing of its state".to_owned(),
-            Some((TurnEnd::Cut, _)) => "cut".to_owned(),
-            Some((TurnEnd::Failed { message, .. }, _)) => format!("failed: {message}"),
-            Some((TurnEnd::Denied { message } | TurnEnd::Stalled { message }, _)) => message.clone(),
-        };
+        let how = how(turn);
         let launch = turn.launches.last().map(String::as_str).unwrap_or_default();
         let _ = writeln!(out, "\nturn {}: {}, {} ({launch})", turn.turn, turn.agent, phase_name(turn.phase));
         let _ = writeln!(out, "  {}", how.trim_end().replace('\n', "\n  "));
@@ -156,4 +145,20 @@ fn text(id: &SessionId, story: &Story, diff: &str) -> String {
         let _ = write!(out, "\n{diff}");
     }
     out
+}
+
+/// How a turn went, in words.
+pub(super) fn how(turn: &TurnRecord) -> String {
+    match turn.answer.as_ref().map(|answer| (&answer.end, &answer.claim)) {
+        None => "goes on, or was broken off".to_owned(),
+        Some((TurnEnd::Answered, Some(claim))) => {
+            let status = serde_json::to_value(claim.status).unwrap_or_default();
+            let summary = claim.summary.as_deref().unwrap_or_default();
+            format!("says {}: {summary}", status.as_str().unwrap_or_default())
+        }
+        Some((TurnEnd::Answered, None)) => "says nothing of its state".to_owned(),
+        Some((TurnEnd::Cut, _)) => "cut".to_owned(),
+        Some((TurnEnd::Failed { message, .. }, _)) => format!("failed: {message}"),
+        Some((TurnEnd::Denied { message } | TurnEnd::Stalled { message }, _)) => message.clone(),
+    }
 }

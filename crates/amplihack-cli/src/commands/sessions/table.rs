@@ -7,8 +7,6 @@ use amplihack_session::journal::Recorded;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
-use super::state;
-
 pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
@@ -27,7 +25,7 @@ pub(super) fn list(runs: &[Recorded]) -> String {
         table.add_row([
             run.id.to_string(),
             run.record.agent.to_string(),
-            state(run).to_owned(),
+            run.record.state().to_owned(),
             tokens(usage).to_string(),
             money(usage),
             run.record.cwd.clone(),
@@ -56,7 +54,7 @@ pub(super) fn show(run: &Recorded) -> String {
     if let Some(ended) = record.ended_at {
         fact("ended", &ended.to_string());
     }
-    fact("state", state(run));
+    fact("state", record.state());
     let Totals { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = record.usage;
     fact(
         "tokens",

@@ -18,7 +18,14 @@ receive() {
     case $word in
     prompt) break ;;
     key_name) is_variable "$value" || fail 64 'key_name is no name of a variable' ;;
-    bundle | extra) is_digest "$value" || fail 64 "$word is no digest" ;;
+    bundle)
+      # One that stands on others comes after them.
+      is_digest "$value" || fail 64 'bundle is no digest'
+      [ -f "$objects/$value" ] || fail 65 "bundle $value is not stored here"
+      printf '%s\n' "$value" >>"$1/bundle" || fail 74 "the session cannot be written below $root"
+      continue
+      ;;
+    extra) is_digest "$value" || fail 64 'extra is no digest' ;;
     base) is_commit "$value" || fail 64 'base is no commit' ;;
     branch) git check-ref-format --branch "$value" >/dev/null 2>&1 || fail 64 'branch is no name of a branch' ;;
     timeout) is_number "$value" && [ "$value" -gt 0 ] || fail 64 'timeout is no number of seconds' ;;
@@ -43,10 +50,7 @@ receive() {
   done
   get "$1/argv/0000"
   case $line in -*) fail 64 'the program begins with a dash' ;; esac
-  for word in bundle extra; do
-    get "$1/$word" || continue
-    [ -f "$objects/$line" ] || fail 65 "$word $line is not stored here"
-  done
+  if get "$1/extra"; then [ -f "$objects/$line" ] || fail 65 "extra $line is not stored here"; fi
 }
 # stage KIND: a private directory for a session that is received, in $staged. Secrets go to memory, but where another machine is to
 # read them.
@@ -59,10 +63,13 @@ stage() {
     owner=${old##*/}
     case $owner in "$host".*) owner=${owner#"$host".} owner=${owner%%.*} ;; *) continue ;; esac
     [ -d "/proc/$owner" ] && continue
+    # What it had begun may go on without it.
+    if [ -e "$old/.held" ]; then (flock -n 8) 8>>"$old/.held" || continue; fi
     drop_secret "$old"
     rm -rf "$old"
   done
   staged=$(mktemp -d "$incoming/$host.$$.XXXXXX") || fail 74 "$incoming is not writable"
+  { exec 8>"$staged/.held"; } 2>/dev/null && flock 8 || fail 74 "$staged is not writable"
   trap 'drop_secret "$staged"; rm -rf "$staged"' EXIT
   trap 'exit 129' HUP
   trap 'exit 143' TERM INT PIPE
@@ -124,7 +131,9 @@ begin() {
     mkdir "$sessions/$1" 2>/dev/null && made=yes
     with_lock "$sessions/$1" launch "$1" "$2"
     code=$?
-    if [ "$code" -ne 0 ] && [ -n "$made" ] && ! [ -e "$sessions/$1/ready" ]; then rm -rf "${sessions:?}/$1"; fi
+    # What was ended meanwhile stays so.
+    case $code in 0 | 3) break ;; esac
+    if [ -n "$made" ] && ! [ -e "$sessions/$1/ready" ]; then rm -rf "${sessions:?}/$1"; fi
   done
   case $code in
   0) if [ "$2" = start ]; then echo started; else echo prepared; fi ;;

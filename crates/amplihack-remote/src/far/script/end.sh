@@ -9,10 +9,14 @@ finish_dead() {
   if [ -e "$1/started" ]; then finish "$1" 137; else finish "$1" 143; fi
 }
 end() {
-  need_session "${1-}"
+  need_id "${1-}"
   is_number "${2-}" || fail 64 'end needs a number of seconds'
   id=$1 grace=$2 d=$sessions/$1 survivors=0
-  with_lock "$d" mark_killed "$d" || fail 74 "it cannot be written down that $id is ended"
+  # What is not here yet may be on its way: it must find that it was ended. A start that failed may take the directory away meanwhile.
+  for code in again last; do
+    mkdir -p "$d" && with_lock "$d" mark_killed "$d" && break
+    [ "$code" = again ] || fail 74 "it cannot be written down that $id is ended"
+  done
   here=yes
   if [ -e "$d/job" ] && ! [ -e "$d/exit" ]; then
     # The runner is another machine's.

@@ -19,7 +19,7 @@ run() {
   trap : HUP INT QUIT
   cd "$d" || exit 74
   own=$(me) && put_file "$d" pid "$own" || exit 74
-  exec 9>&-
+  exec 8>&- 9>&-
   get timeout && limit=$line
   default=''
   # A shell starts what runs beside it with these two ignored; the program must not be.
@@ -50,7 +50,7 @@ run() {
   [ -z "$timer" ] || kill -s TERM "$timer" 2>/dev/null
   end_members "$1" 5
   # Without room on the disk the end is written as soon as there is some.
-  until finish "$d" "${code:-$ended}" 2>/dev/null; do sleep 1; done
+  until finish "$d" "${code:-$ended}" 2>/dev/null || ! [ -d "$d" ]; do sleep 1; done
 }
 # tree ID: makes the session's work tree.
 tree() (

@@ -9,7 +9,7 @@ submit_locked() {
   else
     put_file "$jobdir" ids "$wanted" || fail 74 "$jobdir is not writable"
   fi
-  known=$(squeue -h -n "$name" -u "$(id -un)" -o %A </dev/null) || fail 75 'the scheduler does not answer'
+  known=$(squeue -h -n "$name" -u "$(id -un)" -o %F </dev/null) || fail 75 'the scheduler does not answer'
   known=${known%%"$nl"*}
   index=0 missing='' all=''
   for id in "$@"; do
@@ -34,7 +34,7 @@ submit_locked() {
     esac
   done
   number=$(sbatch "$@" --parsable --export=NONE --no-requeue --job-name="$name" --array="$missing" --output=/dev/null \
-    --error=/dev/null --input=/dev/null --chdir="$root" "$self" task "$name" "$root" "$self" </dev/null 9>&-) ||
+    --error=/dev/null --input=/dev/null --chdir="$root" "$self" task "$name" "$root" "$self" </dev/null 8>&- 9>&-) ||
     fail 75 'the scheduler refused the job'
   number=${number%%;*}
   is_number "$number" || fail 75 "the scheduler's answer is no number"

@@ -2,7 +2,8 @@
 //!
 //! So nothing here allocates, takes a lock, or uses a variable of the thread: the keeper has those of the thread that made it.
 //! Every call of the system is one of [`raw`]. What the keeper works with is its own from its start to its reaping, and its
-//! descriptors, signal actions and directory are its own as those of any process.
+//! descriptors, signal actions and directory are its own as those of any process. Who ends the runner, were it SIGKILL, does not end
+//! the keeper; only a kernel that is out of memory ends all who share it, and the step with its keeper.
 #![expect(unsafe_code, reason = "memory that another process owns, and a step's process that begins in it")]
 
 use std::ffi::{CStr, CString};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use amplihack_utils::env::{Role, VARIABLES};
 
-use crate::table::{Table, code, text};
+use super::table::{Table, code, text};
 
 pub(crate) fn page() -> String {
     let mut page = String::from(

@@ -2,7 +2,7 @@
 
 use amplihack_utils::error::ExitKind;
 
-use crate::table::{Table, text};
+use super::table::{Table, text};
 
 const INTRODUCTION: &str = "\
 # Exit codes

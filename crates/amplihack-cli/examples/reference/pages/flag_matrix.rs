@@ -6,7 +6,7 @@ use amplihack_agent::matrix::{Limit, Slot};
 use amplihack_agent::profile::Profile;
 use amplihack_agent::{AgentBinary, Evidence, Row, profile};
 
-use crate::table::{Table, code, codes, text};
+use super::table::{Table, code, codes, text};
 
 const INTRODUCTION: &str = "\
 # Flag matrix

@@ -3,7 +3,7 @@
 use amp_sdk::capability::{Support, TABLE};
 use amp_sdk::version::newest_known;
 
-use crate::table::{Table, code, text};
+use super::table::{Table, code, text};
 
 const INTRODUCTION: &str = "\
 # What the Amp CLI does

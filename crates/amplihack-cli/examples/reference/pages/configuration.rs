@@ -2,7 +2,7 @@
 
 use amplihack_utils::config::{KEYS, Reach};
 
-use crate::table::{Table, code, text};
+use super::table::{Table, code, text};
 
 const INTRODUCTION: &str = "\
 # Configuration

@@ -1,0 +1,64 @@
+//! `amplihack help`: topics, which are pages of the documentation, and the help of commands.
+
+mod markdown;
+mod topics;
+
+use amplihack_utils::env::Env;
+use clap::{Command, CommandFactory};
+
+use crate::cli::{Cli, HelpArgs};
+use crate::ui::{self, Failure};
+
+use topics::TOPICS;
+
+/// What a page is as wide as where nobody says.
+const WIDTH: u16 = 100;
+
+/// Prints the list of topics, a topic, a command's help, or both where a topic is called as a command.
+pub(crate) fn run(args: &HelpArgs, env: &Env) -> Result<u8, Failure> {
+    let Some(first) = args.words.first() else {
+        ui::data(&list())?;
+        return Ok(0);
+    };
+    let width = env.text("COLUMNS").and_then(|text| text.parse().ok()).unwrap_or(WIDTH).clamp(40, 200);
+    let topic = TOPICS.iter().find(|topic| args.words.len() == 1 && topic.name == first);
+    let command = command(&args.words);
+    let text = match (topic, command) {
+        (None, Err(failure)) => return Err(failure),
+        (Some(topic), Err(_)) => markdown::plain(&topic.text(), width),
+        (None, Ok(mut command)) => command.render_long_help().to_string(),
+        (Some(topic), Ok(mut command)) => {
+            format!("{}\n{}", command.render_long_help(), markdown::plain(&topic.text(), width))
+        }
+    };
+    ui::data(&text)?;
+    Ok(0)
+}
+
+/// The command that `words` name, built whole, from the program down.
+pub(crate) fn command(words: &[String]) -> Result<Command, Failure> {
+    let mut command = Cli::command();
+    command.build();
+    for word in words {
+        let found = command.get_subcommands().find(|below| below.get_name() == word).cloned();
+        let Some(mut found) = found else {
+            return Err(Failure::usage(
+                format!("there is no topic and no command `{}`", words.join(" ")),
+                "`amplihack help` lists the topics, `amplihack --help` the commands",
+            ));
+        };
+        found.build();
+        command = found;
+    }
+    Ok(command)
+}
+
+fn list() -> String {
+    let longest = TOPICS.iter().map(|topic| topic.name.len()).max().unwrap_or_default();
+    let lines: Vec<String> =
+        TOPICS.iter().map(|topic| format!("  {:longest$}  {}\n", topic.name, topic.about)).collect();
+    format!(
+        "Topics, for `amplihack help TOPIC`:\n\n{}\nCommands are listed by `amplihack --help`; `amplihack help COMMAND` shows one.\n",
+        lines.concat()
+    )
+}

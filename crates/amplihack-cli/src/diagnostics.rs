@@ -1,0 +1,122 @@
+//! Diagnostics: events of `tracing`, on stderr and in a file if one is named. Never on stdout; secrets are replaced.
+//!
+//! Without a wish only warnings are seen, on stderr; a file that is asked for then has everything up to `debug`. Prompts are in no event of
+//! this project, at no level.
+
+mod file;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use amplihack_policy::secrets::redact;
+use amplihack_utils::env::Env;
+use amplihack_utils::log::JsonLog;
+use clap::{Args, ValueEnum};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
+
+use crate::ui::{self, Failure};
+use file::JsonLines;
+
+// Options of every command.
+#[derive(Debug, Default, Args)]
+pub(crate) struct LogArgs {
+    /// Diagnostics on stderr: off, error, warn, info, debug or trace; default: AMPLIHACK_LOG, else warn
+    #[arg(
+        long,
+        global = true,
+        value_name = "LEVEL",
+        value_enum,
+        hide_possible_values = true,
+        help_heading = "Diagnostics"
+    )]
+    log_level: Option<Level>,
+    /// Append diagnostics to this file too, a JSON object a line; up to debug if no level is named
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Diagnostics")]
+    log_file: Option<PathBuf>,
+}
+
+/// How much is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Level {
+    /// Nothing
+    Off,
+    /// What ended something
+    Error,
+    /// What a person should know
+    Warn,
+    /// What was done
+    Info,
+    /// Why
+    Debug,
+    /// Everything
+    Trace,
+}
+
+impl From<Level> for LevelFilter {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Off => Self::OFF,
+            Level::Error => Self::ERROR,
+            Level::Warn => Self::WARN,
+            Level::Info => Self::INFO,
+            Level::Debug => Self::DEBUG,
+            Level::Trace => Self::TRACE,
+        }
+    }
+}
+
+/// Begins to tell what `args` and the environment ask for.
+pub(crate) fn begin(args: &LogArgs, env: &Env) -> Result<(), Failure> {
+    let wish = args
+        .log_level
+        .map(|level| Targets::new().with_default(LevelFilter::from(level)))
+        .or_else(|| wished(env));
+    let or = |level| wish.clone().unwrap_or_else(|| Targets::new().with_default(level));
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(|| Redacting(io::stderr()))
+        .with_ansi(false)
+        .without_time();
+    let stderr = lines.with_filter(or(LevelFilter::WARN));
+    let file = args.log_file.as_ref().map(|path| JsonLog::open(path)).transpose()?;
+    let file = file.map(|log| JsonLines(Mutex::new(log)).with_filter(or(LevelFilter::DEBUG)));
+    tracing_subscriber::registry().with(stderr).with(file).init();
+    Ok(())
+}
+
+/// What `AMPLIHACK_LOG` asks for; one that cannot be read is told of.
+fn wished(env: &Env) -> Option<Targets> {
+    let directives = env.text("AMPLIHACK_LOG")?;
+    directives
+        .parse()
+        .inspect_err(|error| ui::note("warning", format!("AMPLIHACK_LOG is ignored: {error}")))
+        .ok()
+}
+
+/// Writes text with its secrets replaced. A line of diagnostics is one write.
+struct Redacting<W>(W);
+
+impl<W: Write> Write for Redacting<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_all(redact(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_replaced_on_its_way() {
+        let mut out = Redacting(Vec::new());
+        out.write_all(b"WARN sent ghp_R4nd0mQ9xZ7bL2vK8mN3pT6wY1cF5hJ0sDqE\n").unwrap();
+        let text = String::from_utf8(out.0).unwrap();
+        assert!(text.starts_with("WARN sent [redacted:") && text.ends_with("]\n"), "{text}");
+    }
+}

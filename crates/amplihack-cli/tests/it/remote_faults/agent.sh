@@ -1,0 +1,20 @@
+#!/bin/sh
+# A stand-in for claude on the machines of sessions: it writes down each run, and answers as claude does. With a prompt that begins with
+# `hold` it goes on until there is a file `go` in the home.
+case ${1-} in --version) echo '2.1.332 (Claude Code)' && exit ;; esac
+session=$AMPLIHACK_REMOTE_SESSION
+echo "${session##*/}" >>"$HOME/ran"
+cat >/dev/null
+say() { printf '{"type":"assistant","session_id":"s1","message":{"id":"m%s","content":[{"type":"text","text":"%s"}]}}\n' "$1" "$2"; }
+echo '{"type":"system","subtype":"init","session_id":"s1","model":"fake"}'
+case $(cat "$session/prompt") in
+hold*)
+  i=0
+  until [ -e "$HOME/go" ]; do
+    i=$((i + 1))
+    say "$i" "tick $i"
+    sleep 0.2
+  done
+  ;;
+esac
+echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"AMPLIHACK-STATUS: {\"status\":\"done\",\"summary\":\"x\"}"}'

@@ -1,0 +1,134 @@
+//! Markdown being written: fixed markup, and texts of others in code, in table cells or escaped.
+
+use std::fmt::{Display, Write as _};
+
+use crate::clean::Clean;
+
+/// A text in Markdown.
+#[derive(Debug, Default)]
+pub(super) struct Markdown(String);
+
+impl Markdown {
+    /// Fixed markup.
+    pub(super) fn raw(&mut self, markup: &'static str) -> &mut Self {
+        self.0.push_str(markup);
+        self
+    }
+
+    /// A number, a time or a word of our own.
+    pub(super) fn show(&mut self, value: impl Display) -> &mut Self {
+        // Writing to a string does not fail.
+        let _ = write!(self.0, "{value}");
+        self
+    }
+
+    /// A text in a fence that none of its lines ends. Lists before it are ended by the empty line.
+    pub(super) fn fence(&mut self, language: &'static str, text: &Clean) -> &mut Self {
+        let fence = "`".repeat(longest_run(text.as_str()).max(2) + 1);
+        let _ = write!(self.0, "\n{fence}{language}\n{}\n{fence}\n", text.as_str().trim_end_matches('\n'));
+        self
+    }
+
+    /// A text as code within a line.
+    pub(super) fn code(&mut self, text: &Clean) -> &mut Self {
+        let code = code(text.as_str());
+        self.0.push_str(&code);
+        self
+    }
+
+    /// A text as code within a cell of a table.
+    pub(super) fn cell(&mut self, text: &Clean) -> &mut Self {
+        // A bar ends a cell even within code.
+        let code = code(text.as_str()).replace('|', "\\|");
+        self.0.push_str(&code);
+        self
+    }
+
+    /// A text as code within HTML, as in a summary.
+    pub(super) fn html(&mut self, text: &Clean) -> &mut Self {
+        self.0.push_str("<code>");
+        for c in text.as_str().chars() {
+            match c {
+                '\n' | '\t' => self.0.push(' '),
+                // Markdown is read within HTML's lines too.
+                c if c.is_ascii_punctuation() => {
+                    let _ = write!(self.0, "&#{};", u32::from(c));
+                }
+                c => self.0.push(c),
+            }
+        }
+        self.0.push_str("</code>");
+        self
+    }
+
+    /// A text of a heading, to its line's end.
+    pub(super) fn line(&mut self, text: &Clean) -> &mut Self {
+        for c in text.as_str().chars() {
+            match c {
+                '\n' => self.0.push(' '),
+                ':' | ' ' => self.0.push(c),
+                c if c.is_ascii_punctuation() => {
+                    self.0.push('\\');
+                    self.0.push(c);
+                }
+                c => self.0.push(c),
+            }
+        }
+        self.raw("\n")
+    }
+
+    /// All of it.
+    pub(super) fn into_string(self) -> String {
+        self.0
+    }
+}
+
+/// The longest run of backticks.
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
+}
+
+/// Code within a line.
+fn code(text: &str) -> String {
+    let text = text.split(['\n', '\t']).collect::<Vec<_>>().join(" ");
+    if text.trim().is_empty() {
+        return String::new();
+    }
+    let ticks = "`".repeat(longest_run(&text) + 1);
+    // A backtick at its end would belong to the fence; one blank on each side is taken off again.
+    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
+    format!("{ticks}{pad}{text}{pad}{ticks}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clean::Cleaner;
+
+    fn written(write: for<'a, 'b> fn(&'a mut Markdown, &'b Clean) -> &'a mut Markdown, text: &str) -> String {
+        let mut out = Markdown::default();
+        write(&mut out, &Cleaner::new(true).text(text));
+        out.into_string()
+    }
+
+    #[test]
+    fn no_text_ends_the_code_that_it_stands_in() {
+        let fence = |text: &str| written(|out, text| out.fence("text", text), text);
+        assert_eq!(fence("a\n"), "\n```text\na\n```\n");
+        assert_eq!(fence("````\n<b>"), "\n`````text\n````\n<b>\n`````\n");
+        let code = |text: &str| written(Markdown::code, text);
+        assert_eq!(code("a`b\n``c"), "```a`b ``c```");
+        assert_eq!(code("`"), "`` ` ``");
+        assert_eq!(code(" \n"), "");
+        assert_eq!(written(Markdown::cell, "a | b"), "`a \\| b`");
+    }
+
+    #[test]
+    fn no_text_is_markup_within_html_or_a_heading() {
+        assert_eq!(
+            written(Markdown::html, "</code><b>*x*\n\n# y"),
+            "<code>&#60;&#47;code&#62;&#60;b&#62;&#42;x&#42;  &#35; y</code>"
+        );
+        assert_eq!(written(Markdown::line, "a: <b> [x](y)\n@me"), "a: \\<b\\> \\[x\\]\\(y\\) \\@me\n");
+    }
+}

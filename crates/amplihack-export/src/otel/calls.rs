@@ -1,0 +1,159 @@
+//! Calls of the model, out of events: nobody tells when one begins.
+//!
+//! A call begins when the run does, when a tool has given something back, or where the call before it ended. What an agent says of one
+//! message that it counts tokens for is one call; else all that it says up to the next result of a tool is.
+
+use std::collections::{HashMap, HashSet};
+
+use amplihack_agent::AgentEvent;
+use amplihack_agent::event::{Text, Totals};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::clean::Cleaner;
+use crate::model::Run;
+
+/// A call of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Call<'a> {
+    /// The number of its first event.
+    pub(super) seq: u64,
+    pub(super) start: Timestamp,
+    pub(super) end: Timestamp,
+    /// The tool call whose sub-agent made it.
+    pub(super) parent: Option<&'a str>,
+    /// The message that it gave.
+    pub(super) message: Option<&'a str>,
+    /// The model that gave it.
+    pub(super) model: Option<&'a str>,
+    pub(super) used: Totals,
+    /// What it gave, as parts of a message.
+    parts: Vec<Value>,
+}
+
+impl Call<'_> {
+    /// What the model gave, as the conventions write it.
+    pub(super) fn output(&self) -> Option<String> {
+        let calls = self.parts.iter().any(|part| part["type"] == "tool_call");
+        let reason = if calls { "tool_call" } else { "stop" };
+        let message = json!([{ "role": "assistant", "parts": self.parts, "finish_reason": reason }]);
+        (!self.parts.is_empty()).then(|| message.to_string())
+    }
+}
+
+/// The calls of the model in `run`.
+pub(super) fn calls(run: &Run, cleaner: Cleaner) -> Vec<Call<'_>> {
+    let counted = run.events.iter().filter_map(|event| match &event.event {
+        AgentEvent::Usage(usage) if !usage.total => usage.message.as_deref(),
+        _ => None,
+    });
+    let mut finding = Finding {
+        cleaner,
+        counted: counted.collect(),
+        calls: Vec::new(),
+        messages: HashMap::new(),
+        open: HashMap::new(),
+        since: HashMap::from([(None, run.record.started_at)]),
+    };
+    for event in &run.events {
+        finding.take(event.seq, event.at, &event.event);
+    }
+    finding.calls
+}
+
+struct Finding<'a> {
+    cleaner: Cleaner,
+    /// Messages whose tokens are told.
+    counted: HashSet<&'a str>,
+    calls: Vec<Call<'a>>,
+    /// The call that gave a message.
+    messages: HashMap<&'a str, usize>,
+    /// The call that goes on, of the agent and of each sub-agent.
+    open: HashMap<Option<&'a str>, usize>,
+    /// Since when the next call may run.
+    since: HashMap<Option<&'a str>, Timestamp>,
+}
+
+impl<'a> Finding<'a> {
+    fn take(&mut self, seq: u64, at: Timestamp, event: &'a AgentEvent) {
+        match event {
+            AgentEvent::Text(text) => self.said(seq, at, text, "text"),
+            AgentEvent::Thinking(text) => self.said(seq, at, text, "reasoning"),
+            AgentEvent::ToolCall(call) => {
+                let arguments = self.cleaner.json(&call.input);
+                let clean = |text| self.cleaner.without_secrets(text).into_owned();
+                let (id, name) = (clean(&call.id), clean(&call.name));
+                let part = json!({ "type": "tool_call", "id": id, "name": name, "arguments": arguments });
+                self.since.insert(Some(&call.id), at);
+                self.call(seq, at, None, call.parent.as_deref()).parts.push(part);
+            }
+            AgentEvent::Usage(usage) if !usage.total => {
+                let known = usage.message.as_deref();
+                let parent = known
+                    .and_then(|known| self.messages.get(known))
+                    .and_then(|call| self.calls[*call].parent);
+                let call = self.call(seq, at, known, parent);
+                call.model = usage.model.as_deref().or(call.model);
+                if known.is_some() {
+                    // Told again, it replaces what was told before.
+                    call.used = usage.amounts;
+                } else {
+                    call.used.add(&usage.amounts);
+                }
+            }
+            AgentEvent::ToolResult(result) => {
+                let parent = result.parent.as_deref();
+                self.open.remove(&parent);
+                self.since.insert(parent, at);
+            }
+            _ => {}
+        }
+    }
+
+    fn said(&mut self, seq: u64, at: Timestamp, text: &'a Text, kind: &str) {
+        let part = json!({ "type": kind, "content": self.cleaner.without_secrets(&text.text) });
+        let message = text.message.as_deref().filter(|message| self.counted.contains(message));
+        let call = self.call(seq, at, message, text.parent.as_deref());
+        if !text.delta {
+            call.parts.push(part);
+        }
+    }
+
+    /// The call that an event at `at` belongs to.
+    fn call(
+        &mut self,
+        seq: u64,
+        at: Timestamp,
+        message: Option<&'a str>,
+        parent: Option<&'a str>,
+    ) -> &mut Call<'a> {
+        let open = self.open.get(&parent).copied();
+        let same = |call: &Call<'_>| message.is_none() || call.message.is_none() || call.message == message;
+        let known = message.and_then(|message| self.messages.get(message).copied());
+        let found = known.or_else(|| open.filter(|call| same(&self.calls[*call])));
+        let index = found.unwrap_or_else(|| {
+            let since = self.since.get(&parent).or_else(|| self.since.get(&None)).copied().unwrap_or(at);
+            let start = open.map_or(since, |before| self.calls[before].end).min(at);
+            let call = Call {
+                seq,
+                start,
+                end: at,
+                parent,
+                message,
+                model: None,
+                used: Totals::default(),
+                parts: Vec::new(),
+            };
+            self.calls.push(call);
+            self.calls.len() - 1
+        });
+        self.open.insert(parent, index);
+        if let Some(message) = message {
+            self.messages.insert(message, index);
+        }
+        let call = &mut self.calls[index];
+        call.message = call.message.or(message);
+        call.end = call.end.max(at);
+        call
+    }
+}

@@ -1,0 +1,18 @@
+//! A run as OpenTelemetry traces: OTLP in its JSON form, with the names of the GenAI semantic conventions.
+//!
+//! One trace an export; its ids come of the sessions' ids, so that a second export is the same trace. Traces are made from the
+//! journal, after the run and without a library; what was said, asked for and given back is in them only if asked for.
+
+mod calls;
+mod conventions;
+#[cfg(feature = "otel")]
+mod send;
+mod spans;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+#[cfg(feature = "otel")]
+pub use send::send;
+pub use spans::traces;
+pub use wire::Traces;

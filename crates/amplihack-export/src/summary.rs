@@ -1,0 +1,175 @@
+//! What stands above a run: facts by name, the same for a page and for Markdown.
+
+use amplihack_agent::event::{End, Totals};
+use amplihack_policy::Decision;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::clean::{Clean, Cleaner};
+use crate::items::Said;
+use crate::model::{Document, Run, Unattended};
+
+/// A fact: its name and what it is.
+pub(crate) type Fact = (&'static str, Clean);
+
+/// A call that the policy judged with more than silence.
+pub(crate) struct Judged {
+    pub(crate) at: Clean,
+    pub(crate) said: Said,
+    pub(crate) tool: Clean,
+    pub(crate) command: Clean,
+}
+
+/// The page's title: which agent, and how it went.
+pub(crate) fn title(document: &Document, cleaner: Cleaner) -> Clean {
+    let text = match (&document.unattended, document.runs.first()) {
+        (Some(run), _) => format!("Unattended run of {}: {}", run.agent, run.state),
+        (None, Some(run)) => format!("Session of {}: {}", run.record.agent, run.record.state()),
+        (None, None) => "Session".to_owned(),
+    };
+    cleaner.text(&text)
+}
+
+/// Facts of an unattended run.
+pub(crate) fn unattended(id: &str, run: &Unattended, cleaner: Cleaner) -> Vec<Fact> {
+    let mut facts = vec![
+        ("Run", cleaner.text(id)),
+        ("Agent", cleaner.text(run.agent.name())),
+        ("State", cleaner.text(&run.state)),
+    ];
+    let mut add = |name, text: &str| facts.push((name, cleaner.text(text)));
+    if let Some(reason) = &run.reason {
+        add("Reason", reason);
+    }
+    add("Directory", &run.directory);
+    if let Some(branch) = &run.branch {
+        add("Branch", branch);
+    }
+    add("Began", &moment(run.began));
+    if let Some(ended) = run.ended {
+        add("Ended", &moment(ended));
+        add("Took", &span(ended.duration_since(run.began)));
+    }
+    add("Turns", &run.turns.len().to_string());
+    facts.extend(usage(&run.usage, cleaner));
+    facts
+}
+
+/// Facts of a run.
+pub(crate) fn run(run: &Run, cleaner: Cleaner) -> Vec<Fact> {
+    let record = &run.record;
+    let started = run.started();
+    let mut facts = vec![("Session", cleaner.text(&run.id)), ("Agent", cleaner.text(record.agent.name()))];
+    let mut add = |name, text: &str| facts.push((name, cleaner.text(text)));
+    if let Some(version) = started.and_then(|started| started.version.as_ref()) {
+        add("Version", version);
+    }
+    if let Some(model) = &record.model {
+        add("Model", model);
+    }
+    if let Some(session) = &record.agent_session {
+        add("Agent's session", session);
+    }
+    add("Directory", &record.cwd);
+    add("Started", &moment(record.started_at));
+    if let Some(ended) = record.ended_at {
+        add("Ended", &moment(ended));
+        add("Took", &span(ended.duration_since(record.started_at)));
+    }
+    add("State", record.state());
+    if let Some(exit) = record.end.as_ref().and_then(|end| end.summary().exit) {
+        add("Exit", &exit.to_string());
+    }
+    if let Some(message) = record.end.as_ref().and_then(message) {
+        add("Reason", message);
+    }
+    add("Events", &run.events.len().to_string());
+    if run.unread > 0 {
+        add("Of a newer version", &format!("{} events are left out", run.unread));
+    }
+    facts.extend(usage(&record.usage, cleaner));
+    facts
+}
+
+/// What is said about an end that is no success.
+pub(crate) fn message(end: &End) -> Option<&str> {
+    match end {
+        End::Failed { message, .. }
+        | End::Denied { message, .. }
+        | End::Budget { message, .. }
+        | End::Interrupted { message, .. }
+        | End::Stalled { message, .. } => Some(message),
+        _ => None,
+    }
+}
+
+fn usage(usage: &Totals, cleaner: Cleaner) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    if usage.has_tokens() {
+        let Totals { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = usage;
+        let text = format!(
+            "{input_tokens} in, {output_tokens} out, {cache_read_tokens} from cache, {cache_write_tokens} to cache"
+        );
+        facts.push(("Tokens", cleaner.text(&text)));
+    }
+    if let Some(cost) = usage.cost_usd {
+        facts.push(("Cost", cleaner.text(&format!("${cost:.4}"))));
+    }
+    if let Some(requests) = usage.premium_requests {
+        facts.push(("Premium requests", cleaner.text(&requests.to_string())));
+    }
+    facts
+}
+
+/// The agent's last word in `run`.
+pub(crate) fn answer(run: &Run, cleaner: Cleaner) -> Option<Clean> {
+    let text = run.record.end.as_ref()?.summary().text.as_ref()?;
+    Some(cleaner.text(text)).filter(|text| !text.is_blank())
+}
+
+/// The calls of `run` that the policy did not pass in silence.
+pub(crate) fn judged(run: &Run, cleaner: Cleaner) -> Vec<Judged> {
+    let spoken = run.verdicts.iter().filter(|entry| entry.decision != Decision::None);
+    spoken
+        .map(|entry| Judged {
+            at: cleaner.text(&entry.timestamp.strftime("%H:%M:%S").to_string()),
+            said: Said::of(entry, cleaner),
+            tool: cleaner.text(entry.data.tool.as_deref().unwrap_or_default()),
+            command: cleaner.text(entry.data.command.as_deref().unwrap_or_default()),
+        })
+        .collect()
+}
+
+/// A time, to the second.
+fn moment(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// How long after `start` it was at `at`.
+pub(crate) fn after(start: Timestamp, at: Timestamp) -> String {
+    format!("+{}", span(at.duration_since(start)))
+}
+
+/// A span of time: `850 ms`, `3.2 s`, `4 min 7 s`, `2 h 5 min`.
+pub(crate) fn span(span: SignedDuration) -> String {
+    let ms = span.as_millis().max(0);
+    match (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60) {
+        (0, 0, 0) => format!("{ms} ms"),
+        (0, 0, seconds) => format!("{seconds}.{} s", ms % 1000 / 100),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_in_the_unit_that_fits() {
+        let told = |ms| span(SignedDuration::from_millis(ms));
+        assert_eq!(
+            [-5, 0, 999, 1000, 59_999, 61_000, 3_600_000 * 26 + 60_000].map(told),
+            ["0 ms", "0 ms", "999 ms", "1.0 s", "59.9 s", "1 min 1 s", "26 h 1 min"]
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! Runs for this crate's tests: recorded transcripts of real agents, and hostile ones.
+
+use std::path::Path;
+
+use amplihack_agent::decode::decoder;
+use amplihack_agent::event::{End, Started, Text, ToolCall, ToolResult, Totals, Usage, Warning};
+use amplihack_agent::reader::Reader;
+use amplihack_agent::{AgentBinary, AgentEvent, Envelope};
+use amplihack_policy::Decision;
+use amplihack_policy::audit::{Data, Entry, EventType};
+use amplihack_session::journal::RunRecord;
+use amplihack_utils::sys::Exit;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use crate::model::{Check, Document, Run, Turn, Unattended};
+
+/// When every run of a test starts.
+pub(crate) fn start() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap()
+}
+
+/// `event` as the `seq`th of its run, `seq` half seconds after its start.
+pub(crate) fn event(seq: u64, event: AgentEvent) -> Envelope {
+    let at = start() + SignedDuration::from_millis(500 * i64::try_from(seq).unwrap());
+    Envelope { seq, at, raw: None, event }
+}
+
+/// A run of Claude Code with `events`; it ended as the last of them says.
+pub(crate) fn run(events: Vec<Envelope>) -> Run {
+    let mut record = RunRecord::of_this_process(AgentBinary::Claude, Path::new("/repo"));
+    record.started_at = start();
+    record.agent_session = Some("session-1".to_owned());
+    record.model = Some("claude-opus".to_owned());
+    // No process has this number.
+    record.pid = u32::MAX;
+    if let Some(Envelope { at, event: AgentEvent::End(end), .. }) = events.last() {
+        record.end = Some(end.clone());
+        record.ended_at = Some(*at);
+    }
+    Run { id: "0123abcd".to_owned(), record, events, unread: 0, verdicts: Vec::new() }
+}
+
+/// The recorded stream `name` of `agent`, as a run whose events came half a second apart.
+pub(crate) fn recorded(agent: AgentBinary, name: &str) -> Run {
+    let path = amplihack_testkit::workspace().join("crates/amplihack-agent/tests/transcripts").join(name);
+    let mut reader = Reader::new(decoder(agent), false);
+    let mut events = Vec::new();
+    reader.push(&std::fs::read(path).unwrap(), start(), &mut events);
+    let end = reader.finish(Some(Exit::Code(0)), start(), &mut events);
+    reader.end(end, start(), &mut events);
+    let usage = reader.usage();
+    let events: Vec<Envelope> = events.into_iter().map(|one| event(one.seq, one.event)).collect();
+    let session = events.iter().find_map(|one| match &one.event {
+        AgentEvent::Started(started) => Some((started.session.clone(), started.model.clone())),
+        _ => None,
+    });
+    let mut run = run(events);
+    run.record.agent = agent;
+    run.record.usage = usage;
+    if let Some((session, model)) = session {
+        run.record.agent_session = session;
+        run.record.model = model;
+    }
+    run
+}
+
+/// `run` alone.
+pub(crate) fn alone(run: Run) -> Document {
+    Document { id: run.id.clone(), unattended: None, runs: vec![run] }
+}
+
+/// Texts that would be markup, code or a disguise if one let them.
+pub(crate) const HOSTILE: &[&str] = &[
+    "<script>document.title='pwned'</script>",
+    "</pre></details></main><img src=https://evil.example/x onerror=alert(1)>",
+    "\"><svg/onload=alert(1)>",
+    "'\"`onfocus=alert(1) autofocus `",
+    "\u{1b}[2J\u{1b}]0;pwned\u{7}",
+    "nul\0byte \u{202e}txt.exe\u{2066} \u{200b}",
+    "]]><![CDATA[<b>x</b>]]>",
+    "<!-- --><style>*{display:none}</style>",
+    "```\n</details>\n# heading\n[x](javascript:alert(1)) ![i](https://evil.example/i.png) @everyone\n````",
+    "&lt;b&gt;already&#60;escaped",
+    "<iframe srcdoc='<script>alert(1)</script>'>",
+    "\u{fffd}\u{ffff} \u{2028}line",
+];
+
+/// A run in which everything that others write is hostile.
+pub(crate) fn hostile() -> Document {
+    let mut events = Vec::new();
+    let mut add = |what| events.push(event(events.len() as u64, what));
+    let nasty = |at: usize| HOSTILE[at % HOSTILE.len()].to_owned();
+    let mut started = Started::of(AgentBinary::Claude);
+    started.session = Some("session-1".to_owned());
+    started.version = Some(nasty(0));
+    add(AgentEvent::Started(started));
+    for at in 0..HOSTILE.len() {
+        let id = format!("call{at}{}", nasty(at));
+        add(AgentEvent::Text(Text { text: nasty(at), ..Text::default() }));
+        add(AgentEvent::Thinking(Text { text: nasty(at + 1), ..Text::default() }));
+        let mut input = json!({ "command": nasty(at + 2), "long": nasty(at).repeat(200), "old_string": nasty(at), "new_string": nasty(at + 3) });
+        input[nasty(at + 4)] = json!({ "nested": nasty(at + 5) });
+        add(AgentEvent::ToolCall(ToolCall {
+            id: id.clone(),
+            name: nasty(at + 6),
+            input: (&input).into(),
+            parent: None,
+        }));
+        let output = format!("{}\n", nasty(at + 7)).repeat(1 + at * 5);
+        add(AgentEvent::ToolResult(ToolResult {
+            id,
+            output,
+            is_error: at % 2 == 0,
+            exit_code: Some(1),
+            parent: None,
+        }));
+        add(AgentEvent::Warning(Warning::new(&nasty(at + 8), nasty(at + 9))));
+    }
+    let usage = Usage {
+        amounts: Totals { input_tokens: 1, cost_usd: Some(0.5), ..Totals::default() },
+        ..Usage::default()
+    };
+    add(AgentEvent::Usage(usage));
+    let mut end = End::failed(amplihack_agent::event::FailKind::Agent, nasty(2));
+    end.summary_mut().text = Some(nasty(1));
+    add(AgentEvent::End(end));
+    let mut run = run(events);
+    run.record.model = Some(nasty(2));
+    run.record.cwd = nasty(3);
+    for at in 0..HOSTILE.len() {
+        let mut entry =
+            Entry::new("2027-01-15T08:00:00".parse().unwrap(), EventType::PreToolValidation, Decision::Deny);
+        entry.rule = Some(nasty(at));
+        entry.data = Data {
+            command: Some(nasty(at + 1)),
+            tool: Some(nasty(at + 2)),
+            call_id: Some(format!("call{at}{}", nasty(at))),
+            ..Data::default()
+        };
+        run.verdicts.push(entry);
+    }
+    let turns = (0..HOSTILE.len()).map(|at| Turn {
+        number: u32::try_from(at).unwrap(),
+        agent: AgentBinary::Claude,
+        phase: "execute".to_owned(),
+        started: start(),
+        how: nasty(at),
+        denied: vec![nasty(at + 1)],
+        outcome: Some(nasty(at + 2)),
+        checks: vec![Check { what: nasty(at + 3), passed: false, found: nasty(at + 4) }],
+        launches: vec![run.id.clone()],
+    });
+    let unattended = Unattended {
+        agent: AgentBinary::Claude,
+        state: "failed".to_owned(),
+        reason: Some(nasty(0)),
+        task: nasty(1),
+        directory: nasty(2),
+        branch: Some(nasty(3)),
+        began: start(),
+        ended: None,
+        usage: Totals::default(),
+        turns: turns.collect(),
+        diff: HOSTILE
+            .iter()
+            .map(|text| format!("diff --git a/{text} b/x\n+{text}\n-{text}\n"))
+            .collect::<Vec<_>>()
+            .concat(),
+    };
+    Document { id: "feed".to_owned(), unattended: Some(unattended), runs: vec![run] }
+}
