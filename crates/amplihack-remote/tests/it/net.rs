@@ -61,6 +61,7 @@ async fn until(far: &Far, id: &str, done: impl Fn(&FarState) -> bool) -> FarStat
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what `until` takes")]
 fn is_over(state: &FarState) -> bool {
     !matches!(state, FarState::Waiting | FarState::Running)
 }

@@ -132,7 +132,7 @@ fn machines_are_deleted_when_nothing_keeps_them_and_only_then() {
 fn a_pool_is_swept_and_what_nobody_knows_is_named() {
     World::with(Kind::Azlin, |world| {
         let id = world.start_one("echo x >made");
-        world.wait(&[id.clone()]);
+        world.wait(std::slice::from_ref(&id));
         let vm = world.session(&id)["vm_name"].as_str().unwrap().to_owned();
         let kept = world.run(&["pool", "gc", "--idle", "0s"]);
         kept.assert_code(0).assert_stdout_has(&format!("{vm} is kept: "));

@@ -27,8 +27,7 @@ fn a_follower_gets_every_byte_once_through_five_cut_connections() {
             r#"i=0; while [ $i -lt 400 ] || ! [ -e "$HOME/go" ]; do i=$((i + 1)); tell "line $i of the work"; sleep 0.02; done; status=blocked"#,
         );
         let host = world.host(&id).unwrap();
-        let mut follower =
-            world.remote(&["output", &id, "--follow"]).timeout(Duration::from_secs(120)).spawn();
+        let mut follower = world.remote(&["output", &id, "--follow"]).timeout(Duration::from_mins(2)).spawn();
         for round in 1..=5 {
             let has = follower.stdout_so_far().len();
             follower.until("something new", |follower| follower.stdout_so_far().len() > has + 200);
@@ -83,7 +82,7 @@ fn an_exec_that_is_interrupted_leaves_a_session_that_is_brought_home_later() {
         // Nothing was deleted, and nothing is guessed.
         assert_eq!(world.session(&id)["status"], "running");
         host.join();
-        let ended = world.wait(&[id.clone()]);
+        let ended = world.wait(std::slice::from_ref(&id));
         assert_eq!(
             (&ended[0]["status"], &ended[0]["exit_code"]),
             (&"completed".into(), &0.into()),

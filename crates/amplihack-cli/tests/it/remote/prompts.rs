@@ -61,8 +61,8 @@ everywhere! {
         let output = world.remote(&["exec", "auto", "--prompt-file", "-"]).stdin(long.clone()).output();
         output.assert_code(0);
         let list = world.json(&["list"]);
-        let last = list.as_array().unwrap().last().unwrap();
-        assert!(last["prompt"] == long.as_str(), "the state has another prompt");
+        let newest = list.as_array().unwrap().last().unwrap();
+        assert!(newest["prompt"] == long.as_str(), "the state has another prompt");
         executed_nothing(world, &name);
     }
 }

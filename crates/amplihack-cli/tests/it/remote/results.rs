@@ -1,5 +1,7 @@
 //! Work that is not committed, in both directions, and results of sessions that go on.
 
+use crate::remote::world::{World, ids};
+
 everywhere! {
     fn what_is_not_committed_goes_there_and_comes_back(world) {
         world.sandbox.write("work/kept", "kept\n");
@@ -18,7 +20,7 @@ everywhere! {
         let play = format!("PLAY={play}");
         let started = world.run(&["start", "--json", "--include-dirty", "--env", &play, "do it"]);
         started.assert_code(0);
-        let id = crate::remote::world::ids(&started.json()).remove(0);
+        let id = ids(&started.json()).remove(0);
         let text = |name: &str| String::from_utf8(world.seen(&id, name)).unwrap();
         assert_eq!(text("files"), "./.gitignore\n./file\n./staged\n./un tracked/ü\n");
         assert_eq!(text("file"), "one\nnot committed\n");
@@ -27,7 +29,7 @@ everywhere! {
         // It is brought home while the session goes on, whose tree stays as it is.
         let made = world.far(&id).join("repo/made");
         world.until("the agent's work", || made.exists());
-        let tree = |world: &crate::remote::world::World| {
+        let tree = |world: &World| {
             let repo = world.far(&id).join("repo");
             let index = std::fs::read(repo.join(".git/index")).unwrap();
             let head = std::fs::read_to_string(repo.join(".git/HEAD")).unwrap();
@@ -49,7 +51,7 @@ everywhere! {
         world.sandbox.write("work/file", "another\n");
         world.git(&["commit", "-qm", "here", "--", "file"]);
         std::fs::write(world.home(&id).join("go"), "").unwrap();
-        world.wait(&[id.clone()]);
+        world.wait(std::slice::from_ref(&id));
         let pulled = world.json(&["pull", &id]);
         assert_eq!(pulled["summary"]["conflicts"], serde_json::json!(["file"]), "{pulled}");
         assert_eq!(std::fs::read_to_string(world.sandbox.work().join("file")).unwrap(), "another\n");

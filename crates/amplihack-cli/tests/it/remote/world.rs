@@ -151,16 +151,14 @@ impl World {
 
     /// `command` where the user is.
     pub(crate) fn wrapped(&self, command: &Command) -> Run {
-        match &self.network {
-            Some(network) => Run::new(network.wrap(command)),
-            None => {
-                let mut same = Command::new(command.get_program());
-                same.args(command.get_args()).env_clear();
-                same.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-                same.current_dir(command.get_current_dir().unwrap_or_else(|| Path::new("/")));
-                Run::new(same)
-            }
+        if let Some(network) = &self.network {
+            return Run::new(network.wrap(command));
         }
+        let mut same = Command::new(command.get_program());
+        same.args(command.get_args()).env_clear();
+        same.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        same.current_dir(command.get_current_dir().unwrap_or_else(|| Path::new("/")));
+        Run::new(same)
     }
 
     /// The same, run to its end.
