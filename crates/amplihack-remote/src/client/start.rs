@@ -491,7 +491,7 @@ impl Client {
                     Ok(())
                 })?;
                 if claimed {
-                    self.end_claimed(ground, id).await?;
+                    Self::end_claimed(ground, id).await?;
                 }
             }
         }
@@ -520,7 +520,7 @@ impl Client {
     }
 
     /// Makes sure that what was claimed never runs; a machine that does not answer is told at the next look.
-    async fn end_claimed(&self, ground: &Ground, id: &str) -> Result<(), RemoteError> {
+    async fn end_claimed(ground: &Ground, id: &str) -> Result<(), RemoteError> {
         let state = ground.read()?;
         let ended = ground.far_of(&state, &state.session(id)?.session.vm_name)?.end(id, GRACE).await;
         if ended.is_ok_and(|survivors| survivors == 0) {
