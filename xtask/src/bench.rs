@@ -154,7 +154,7 @@ fn entries(stage: &Stage) -> Vec<Entry> {
         against: floor().reading(stage.payload(payload)),
         until: Until::End,
     };
-    let prompt = stage.prompt();
+    let (prompt, sessions) = (stage.prompt(), stage.sessions());
     let piped = format!("cat '{}' | '{}' -p", prompt.display(), stage.agent().display());
     vec![
         Entry {
@@ -173,6 +173,13 @@ fn entries(stage: &Stage) -> Vec<Entry> {
         start("start: `amplihack --version` against `/bin/true`", &["--version"]),
         start("start: `amplihack --help` against `/bin/true`", &["--help"]),
         start("start: `amplihack which` against `/bin/true`", &["which"]),
+        Entry {
+            name: "`amplihack remote list`, 1,000 sessions, against `/bin/true`",
+            goal: "≤ 50 ms",
+            ours: amplihack(&["remote", "list", "--state-file", &sessions.to_string_lossy()]),
+            against: floor(),
+            until: Until::End,
+        },
         launch(
             "launch, to the agent's first byte: `amplihack claude -p --prompt hi` against the agent itself",
             "≤ 3 ms more",

@@ -43,6 +43,7 @@ impl Stage {
         let mut prompt = line.repeat(PROMPT_BYTES / line.len() + 1);
         prompt.truncate(PROMPT_BYTES);
         fs::write(self.prompt(), prompt)?;
+        fs::write(self.sessions(), sessions())?;
         fs::write(self.payload("plain"), self.call("cargo test -p x 2>&1 | tail -20"))?;
         fs::write(self.payload("substitution"), self.call("X=$(git rev-parse HEAD); echo $X > head"))
     }
@@ -95,6 +96,11 @@ impl Stage {
         self.root.join("prompt")
     }
 
+    /// A state file with a thousand remote sessions.
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.root.join("remote-state.json")
+    }
+
     /// `program` in the stage's repository, with the stage's environment.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
@@ -112,6 +118,23 @@ impl Stage {
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
+}
+
+/// The state of a thousand remote sessions that have ended, one of them in four with a long prompt.
+fn sessions() -> String {
+    let session = |number: usize| {
+        let id = format!("sess-20260101-000000-{number:04x}");
+        let prompt = "do what is to be done. ".repeat(if number.is_multiple_of(4) { 100 } else { 2 });
+        format!(
+            "\"{id}\":{{\"session_id\":\"{id}\",\"vm_name\":\"machine-{}\",\"workspace\":\"~/x/{id}\",\"tmux_session\":\"{id}\",\
+             \"prompt\":\"{prompt}\",\"command\":\"auto\",\"max_turns\":10,\"status\":\"completed\",\"memory_mb\":32768,\
+             \"created_at\":\"2026-01-01T00:00:00Z\",\"started_at\":\"2026-01-01T00:00:01Z\",\
+             \"completed_at\":\"2026-01-01T01:00:00Z\",\"exit_code\":0,\"backend\":\"ssh\",\"agent\":\"claude\",\"phase\":\"started\"}}",
+            number % 50
+        )
+    };
+    let all: Vec<String> = (0..1000).map(session).collect();
+    format!("{{\"version\":2,\"sessions\":{{{}}},\"vm_pool\":{{}}}}\n", all.join(",\n"))
 }
 
 /// The duration in a line of the audit.

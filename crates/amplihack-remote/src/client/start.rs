@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use crate::backend::Backend;
 use crate::client::answers::{StartRow, Started};
 use crate::client::ground::{Ground, now};
+use crate::client::refresh::GRACE;
 use crate::client::{Client, invalid, unheard};
 use crate::error::{ErrorContext, RemoteError};
 use crate::mode::CommandMode;
@@ -367,7 +368,16 @@ impl Client {
             let phase = ground.read()?.session(id)?.phase;
             let unknown = phase >= Some(Phase::Sent) && unheard(error);
             if !unknown {
-                ground.change(|state| state.failed(id, text, now()).map(|_| ()))?;
+                // What a scheduler did not take is claimed on its machine, with its key, and may have been taken nevertheless.
+                let claimed = phase >= Some(Phase::Claimed);
+                ground.change(|state| {
+                    let failed = state.failed(id, text, now())?;
+                    state.session_mut(id)?.end_unconfirmed |= failed && claimed;
+                    Ok(())
+                })?;
+                if claimed {
+                    Self::end_claimed(ground, id).await?;
+                }
             }
         }
         // What was made for nothing must not cost anything.
@@ -390,6 +400,16 @@ impl Client {
             if let Err(error) = self.give_back(ground, &name, false).await {
                 self.say(&format!("{error}"));
             }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that what was claimed never runs; a machine that does not answer is told at the next look.
+    async fn end_claimed(ground: &Ground, id: &str) -> Result<(), RemoteError> {
+        let state = ground.read()?;
+        let ended = ground.far_of(&state, &state.session(id)?.session.vm_name)?.end(id, GRACE).await;
+        if ended.is_ok_and(|survivors| survivors == 0) {
+            ground.change(|state| state.end_confirmed(id))?;
         }
         Ok(())
     }

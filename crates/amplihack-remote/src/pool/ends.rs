@@ -25,7 +25,9 @@ impl State {
     /// The scheduler of their machine has these now.
     pub fn submitted(&mut self, ids: &[&str]) {
         for id in ids {
-            if let Some(record) = self.sessions.get_mut(*id).filter(|record| !record.session.status.is_final()) {
+            if let Some(record) =
+                self.sessions.get_mut(*id).filter(|record| !record.session.status.is_final())
+            {
                 record.phase = record.phase.max(Some(Phase::Submitted));
             }
         }

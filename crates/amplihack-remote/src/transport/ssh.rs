@@ -171,7 +171,10 @@ impl SshRunner {
             // The user's own list does not matter here.
             Some(file) if error.fact("reason") == Some("hostkey") => error.with("host", name).with(
                 "hint",
-                format!("its key is not the one that it had: if it was made anew on purpose, remove {}", file.display()),
+                format!(
+                    "its key is not the one that it had: if it was made anew on purpose, remove {}",
+                    file.display()
+                ),
             ),
             _ => error.with("host", name),
         };

@@ -51,6 +51,34 @@ async fn end_ends_everything_also_what_left_the_group() {
 }
 
 #[tokio::test]
+async fn what_is_ended_before_it_arrived_never_runs() {
+    for place in places() {
+        place.store().await;
+        let mut spec = place.session(1, "echo ran");
+        spec.key_name = Some("THE_KEY".to_owned());
+        assert_eq!(place.far.end(&spec.id, Duration::ZERO).await.unwrap(), 0);
+        assert_eq!(
+            place.far.start(&spec, Some(&Secret::new("sk-of-the-late"))).await.unwrap(),
+            Claim::Already
+        );
+        assert_eq!(place.observe(&spec.id).await.state, FarState::Killed(143), "{}", place.said(&spec.id));
+        assert!(!place.file(&spec.id, "started").exists());
+        for at in [place.dir.path(), std::path::Path::new("/dev/shm")] {
+            assert_eq!(crate::support::files_with(at, b"sk-of-the-late"), Vec::<std::path::PathBuf>::new());
+        }
+        // Both at once: whoever is first, it ran or it did not, and that is what is told.
+        for number in 2..8 {
+            let spec = place.session(number, "echo ran >ran; sleep 600");
+            let (started, ended) =
+                tokio::join!(place.far.start(&spec, None), place.far.end(&spec.id, Duration::ZERO));
+            assert_eq!((started.is_ok(), ended.unwrap()), (true, 0));
+            let state = place.observe(&spec.id).await.state;
+            assert!(matches!(state, FarState::Killed(_)), "{state:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn nothing_is_left_in_the_background_after_a_natural_end() {
     for place in places() {
         place.store().await;

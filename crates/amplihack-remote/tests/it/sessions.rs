@@ -360,7 +360,6 @@ async fn sessions_that_are_not_there_are_told_apart() {
         let nobody = id(9);
         assert_eq!(place.observe(&nobody).await.state, FarState::Absent);
         let missing = RemoteError::SessionNotFound { session_id: nobody.clone() };
-        assert_eq!(place.far.end(&nobody, Duration::ZERO).await.unwrap_err(), missing);
         assert_eq!(place.far.read(&nobody, 0, Duration::ZERO).await.unwrap_err(), missing);
         assert_eq!(place.far.collect(&nobody).await.unwrap_err(), missing);
         assert_eq!(place.far.remove(&nobody).await.unwrap_err(), missing);

@@ -84,7 +84,10 @@ impl Place {
     /// Runs the script itself with these words.
     pub(crate) fn script(&self, words: &[&str]) -> Command {
         let script = self.path("runner.sh");
-        std::fs::write(&script, amplihack_remote::far::SCRIPT).unwrap();
+        // A session that runs still reads it.
+        if !script.exists() {
+            std::fs::write(&script, amplihack_remote::far::SCRIPT).unwrap();
+        }
         let mut command = Command::new(self.path("bin/sh"));
         command.arg(script).args(words).env_clear().envs(self.env.iter()).stdin(Stdio::null());
         command.env("AMPLIHACK_REMOTE_ROOT", self.path("root"));

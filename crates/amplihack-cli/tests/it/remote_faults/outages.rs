@@ -51,7 +51,8 @@ fn a_machine_out_of_reach_is_no_end_and_one_without_power_is() {
     // One with force gives the slot back, and says that nothing is known.
     let killed = scene.json(&["kill", forced, "--force"]);
     assert_eq!(killed["session"]["status"], "killed");
-    let did = ["remote_kill_attempted", "remote_kill_succeeded", "capacity_released"].map(|name| killed[name] == true);
+    let did = ["remote_kill_attempted", "remote_kill_succeeded", "capacity_released"]
+        .map(|name| killed[name] == true);
     assert_eq!(did, [true, false, true], "{killed}");
     assert_eq!(slots(&scene), 2);
     assert!(!there(forced).exists(), "it runs there yet");

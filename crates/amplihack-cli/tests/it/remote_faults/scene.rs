@@ -52,7 +52,11 @@ impl Scene {
             Kind::Slurm => "slurm",
         };
         let (root, key) = (sandbox.root().to_owned(), format!("sk-ant-{}", sandbox.marker("key")));
-        sandbox.set("AMPLIHACK_REMOTE_BACKEND", name).set("ANTHROPIC_API_KEY", &key).set("USER", "tester").set("AMPLIHACK_AGENT_BINARY", "claude");
+        sandbox
+            .set("AMPLIHACK_REMOTE_BACKEND", name)
+            .set("ANTHROPIC_API_KEY", &key)
+            .set("USER", "tester")
+            .set("AMPLIHACK_AGENT_BINARY", "claude");
         sandbox.set("XDG_RUNTIME_DIR", root).set("AMPLIHACK_REMOTE_RETRY_BUDGET_SECS", "0");
         let network = if kind == Kind::Local { None } else { Some(Network::in_home(&sandbox.home())?) };
         let mut scene = Self { azlin: None, slurm: None, network, sandbox, key };
@@ -236,7 +240,8 @@ impl Scene {
         let (one, other) = (lasting(first.clone()), lasting(self.state()));
         let differs = |id: &&String| one.sessions[*id] != other.sessions[*id];
         let changed: Vec<&String> = one.sessions.keys().filter(differs).collect();
-        let shown = |state: &State| -> Vec<_> { changed.iter().map(|id| state.sessions[*id].clone()).collect() };
+        let shown =
+            |state: &State| -> Vec<_> { changed.iter().map(|id| state.sessions[*id].clone()).collect() };
         assert_eq!(shown(&one), shown(&other), "{told}: the second look changed something");
         assert_eq!(one, other, "{told}: the second look changed something");
         let mut held = BTreeSet::new();

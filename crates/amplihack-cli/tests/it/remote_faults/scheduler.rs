@@ -45,6 +45,15 @@ fn a_controller_that_dies_loses_nothing_and_runs_nothing_twice() {
     scene.go(None);
     until(&scene, &all, SessionStatus::Completed);
     assert!(all.iter().all(|id| scene.ran()[id] == 1), "{:?}", scene.ran());
+
+    // A start without a controller fails, leaves no key there, and does not come later.
+    slurm.kill_controller();
+    scene.run(&["start", "late"]).assert_code(1).assert_stderr_has("scheduler");
+    scene.assert_no_secret_left();
+    slurm.start_controller();
+    scene.refresh();
+    scene.run(&["list"]).assert_code(0).assert_stderr("").assert_stdout_has("failed");
+    assert_eq!(scene.ran().len(), all.len(), "{:?}", scene.ran());
     assert!(scene.state().vm_pool.values().all(|machine| machine.active_sessions.is_empty()));
 }
 
@@ -53,7 +62,9 @@ fn a_job_that_is_cancelled_before_it_began_never_runs() {
     let Some(scene) = Scene::new(Kind::Slurm, roomy()) else { return };
     let slurm = scene.slurm.as_ref().unwrap();
     slurm.ask("sbatch --exclusive --nodes=3 --wrap='sleep 600'").assert_code(0);
-    slurm.until("the nodes are taken", |slurm| slurm.ask("squeue -h -t RUNNING").stdout_text().lines().count() == 1);
+    slurm.until("the nodes are taken", |slurm| {
+        slurm.ask("squeue -h -t RUNNING").stdout_text().lines().count() == 1
+    });
     let all = scene.start(&["quick 1", "quick 2"]);
     // What waits in a queue is settled.
     scene.refresh();

@@ -22,7 +22,7 @@ end() {
     # The runner is another machine's.
     lives "$d/pid" || here=''
     job_of "$d"
-    [ -z "$job" ] || scancel "$job" >/dev/null 2>&1 </dev/null
+    [ -z "$job" ] || timeout 15 scancel "$job" >/dev/null 2>&1 </dev/null
   fi
   [ -z "$here" ] || end_members "$id" "$grace"
   waited=0

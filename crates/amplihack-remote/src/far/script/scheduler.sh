@@ -9,7 +9,7 @@ submit_locked() {
   else
     put_file "$jobdir" ids "$wanted" || fail 74 "$jobdir is not writable"
   fi
-  known=$(squeue -h -n "$name" -u "$(id -un)" -o %F </dev/null) || fail 75 'the scheduler does not answer'
+  known=$(timeout 15 squeue -h -n "$name" -u "$(id -un)" -o %F </dev/null) || fail 75 'the scheduler does not answer'
   known=${known%%"$nl"*}
   index=0 missing='' all=''
   for id in "$@"; do
