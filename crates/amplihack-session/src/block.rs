@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::{self, ChildOptions, Exit};
 
 use crate::error::RunError;
 use crate::outcome::{Outcome, Why};
@@ -48,6 +48,17 @@ pub fn block_on_thread<T: Send, F: Future<Output = T>>(make: impl FnOnce() -> F 
 pub fn become_program(mut command: Command) -> RunError {
     let source = command.exec();
     RunError::Spawn { program: command.get_program().to_os_string(), source }
+}
+
+/// Starts a program that outlives this process: in a session of its own, with default signals. It has the streams that `command` says;
+/// the answer is its id, which stays its own until this process ends.
+///
+/// For a runner that writes down itself who it is and how it ended: nobody here waits for it.
+pub fn detach(mut command: Command) -> Result<u32, RunError> {
+    sys::prepare_child(&mut command, ChildOptions { session: true, ..ChildOptions::default() });
+    let spawned = command.spawn();
+    let child = spawned.map_err(|source| RunError::Spawn { program: command.get_program().to_os_string(), source })?;
+    Ok(child.id())
 }
 
 /// A runtime with all that runs need, on the thread that uses it.

@@ -79,6 +79,11 @@ impl FileLock {
         }
     }
 
+    /// The lock's file, for a child: the lock is held until all copies are closed, or one of them, this one included, gives it back.
+    pub fn shared(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
     fn is_at(&self, path: &Path) -> io::Result<bool> {
         let held = self.file.metadata()?;
         match std::fs::metadata(path) {

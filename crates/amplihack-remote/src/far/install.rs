@@ -8,7 +8,9 @@ use sha2::{Digest, Sha256};
 use super::SCRIPT;
 
 /// The exit code of a command line whose script is not there.
-pub(super) const MISSING: i32 = 93;
+pub(super) const MISSING: i32 = MISSING_CODE as i32;
+/// The same as a process gives it.
+pub(super) const MISSING_CODE: u8 = 93;
 
 /// The SHA-256 of the script.
 static HASH: LazyLock<String> = LazyLock::new(|| {
