@@ -57,7 +57,8 @@ pub fn become_program(mut command: Command) -> RunError {
 pub fn detach(mut command: Command) -> Result<u32, RunError> {
     sys::prepare_child(&mut command, ChildOptions { session: true, ..ChildOptions::default() });
     let spawned = command.spawn();
-    let child = spawned.map_err(|source| RunError::Spawn { program: command.get_program().to_os_string(), source })?;
+    let child = spawned
+        .map_err(|source| RunError::Spawn { program: command.get_program().to_os_string(), source })?;
     Ok(child.id())
 }
 

@@ -77,10 +77,9 @@ impl AgentRun {
             Terminal::Detached if spec.session => Leads::Session,
             Terminal::Detached => Leads::Group,
         };
-        let (kid, (stdin, stdout, stderr)) =
-            spawner::spawn(spec.command, leads, spec.keep, spec.record)
-                .await
-                .map_err(|source| RunError::Spawn { program: program.clone(), source })?;
+        let (kid, (stdin, stdout, stderr)) = spawner::spawn(spec.command, leads, spec.keep, spec.record)
+            .await
+            .map_err(|source| RunError::Spawn { program: program.clone(), source })?;
         let pidfd = sys::open_pidfd(kid.pid, kid.start_time);
         // From here on, an early return kills.
         let tree = Tree::new(kid, &spec.tag, spec.terminal, spec.subreaper);

@@ -258,7 +258,10 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_an_error_and_the_thread_goes_on() {
-        assert!(block_on(spawn(Command::new("/nonexistent/program"), Leads::Nothing, Box::new(()), None)).is_err());
+        assert!(
+            block_on(spawn(Command::new("/nonexistent/program"), Leads::Nothing, Box::new(()), None))
+                .is_err()
+        );
         block_on(spawn(Command::new("true"), Leads::Nothing, Box::new(()), None)).unwrap().0.reap();
     }
 }

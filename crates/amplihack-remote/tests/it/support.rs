@@ -1,12 +1,14 @@
 //! A machine for sessions: a root directory, a shell to run the far side by, and a repository to send.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use amplihack_remote::far::Far;
+use amplihack_remote::far::{Far, Request, serve};
 use amplihack_remote::protocol::{FarState, Observed, SessionSpec};
 use amplihack_remote::{LocalRunner, RemoteCommandRunner};
 use amplihack_utils::env::Env;
@@ -23,18 +25,54 @@ pub(crate) struct Place {
     /// The bundle and the commit that sessions begin at.
     pub(crate) bundle: String,
     pub(crate) base: String,
+    native: bool,
 }
 
-/// One machine for each shell that is installed here.
+/// One machine for each shell that is installed here, and one where the binary serves itself.
 pub(crate) fn places() -> Vec<Place> {
     let shells = ["/usr/bin/dash", "/usr/bin/bash", "/usr/bin/busybox"];
-    let found: Vec<Place> =
+    let mut found: Vec<Place> =
         shells.into_iter().map(Path::new).filter(|shell| shell.exists()).map(Place::new).collect();
     assert!(!found.is_empty(), "none of these is installed: {shells:?}");
+    found.push(Place::native());
     found
 }
 
+const WORDS: &str = "FAR_WORDS";
+
+/// What `amplihack remote runner` is in [`Place::native`]: this test program again, with this test alone.
+#[test]
+#[ignore = "the far side of the other tests"]
+fn runner() {
+    let mut env = Env::from_process();
+    let Some(words) = env.get(WORDS).map(|words| words.to_str().unwrap().to_owned()) else { return };
+    env.remove(WORDS);
+    let words: Vec<OsString> = words.strip_suffix("\n.").unwrap().split('\n').map(OsString::from).collect();
+    let again = ["amplihack", "remote", "runner", "1"].map(OsString::from);
+    let (mut stdin, mut stdout) = (std::io::stdin(), std::io::stdout());
+    // Ends what the test harness says, which is skipped as what a login says.
+    stdout.write_all(b"\n").unwrap();
+    let request = Request { again: &again, words: &words[2..], env: &env };
+    std::process::exit(serve(&request, &mut stdin, &mut stdout, &mut std::io::stderr()).into());
+}
+
 impl Place {
+    /// A machine where the binary serves itself.
+    pub(crate) fn native() -> Self {
+        let place = Self::new(Path::new("/bin/sh"));
+        let program = place.path("bin/amplihack");
+        let test = std::env::current_exe().unwrap();
+        let module = module_path!().split_once("::").unwrap().1;
+        let text = format!(
+            "#!/bin/sh\n{WORDS}=$(printf '%s\\n' \"$@\" .)\nexport {WORDS}\nexec '{}' {module}::runner --exact --ignored --nocapture \
+             --test-threads=1\n",
+            test.display()
+        );
+        std::fs::write(&program, text).unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        Self { far: place.far.clone().native(true), native: true, ..place }
+    }
+
     pub(crate) fn new(shell: &Path) -> Self {
         let dir = tempfile::Builder::new().prefix("far-").tempdir().unwrap();
         for name in ["home", "bin", "src"] {
@@ -45,7 +83,7 @@ impl Place {
         let env = Env::empty().with("HOME", dir.path().join("home")).with("PATH", path);
         let runner = LocalRunner::new(dir.path().join("root"), &env);
         let far = Far::new(Arc::new(runner), "here");
-        let mut place = Self { dir, env, far, bundle: String::new(), base: String::new() };
+        let mut place = Self { dir, env, far, bundle: String::new(), base: String::new(), native: false };
         place.git("src", &["init", "-q", "-b", "main"]);
         place.git("src", &["config", "user.name", "t"]);
         place.git("src", &["config", "user.email", "t@example.com"]);
@@ -81,12 +119,20 @@ impl Place {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// Runs the script itself with these words.
-    pub(crate) fn script(&self, words: &[&str]) -> Command {
-        let script = self.path("runner.sh");
-        std::fs::write(&script, amplihack_remote::far::SCRIPT).unwrap();
-        let mut command = Command::new(self.path("bin/sh"));
-        command.arg(script).args(words).env_clear().envs(self.env.iter()).stdin(Stdio::null());
+    /// Runs the script or the binary itself with these words.
+    pub(crate) fn runner(&self, words: &[&str]) -> Command {
+        let mut command = if self.native {
+            let mut command = Command::new(self.path("bin/amplihack"));
+            command.args(["remote", "runner", "1"]);
+            command
+        } else {
+            let script = self.path("runner.sh");
+            std::fs::write(&script, amplihack_remote::far::SCRIPT).unwrap();
+            let mut command = Command::new(self.path("bin/sh"));
+            command.arg(script);
+            command
+        };
+        command.args(words).env_clear().envs(self.env.iter()).stdin(Stdio::null());
         command.env("AMPLIHACK_REMOTE_ROOT", self.path("root"));
         command
     }

@@ -155,7 +155,10 @@ mod tests {
         for _ in 0..2 {
             let mut command = Command::new("sh");
             command.args(["-c", "echo $$"]);
-            prepare_child(&mut command, ChildOptions { group: true, death_signal: true, ..ChildOptions::default() });
+            prepare_child(
+                &mut command,
+                ChildOptions { group: true, death_signal: true, ..ChildOptions::default() },
+            );
             super::record_child(&mut command, file.try_clone().unwrap());
             let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
             let mut text = Vec::new();
@@ -173,7 +176,10 @@ mod tests {
         for (group, own) in [(true, true), (false, false)] {
             let mut command = Command::new("sh");
             command.args(["-c", "read _ _ _ _ pgid sid _ < /proc/$$/stat; test $pgid = $$ -a $sid != $$"]);
-            prepare_child(&mut command, ChildOptions { group, death_signal: true, ..ChildOptions::default() });
+            prepare_child(
+                &mut command,
+                ChildOptions { group, death_signal: true, ..ChildOptions::default() },
+            );
             assert_eq!(command.status().unwrap().success(), own, "group: {group}");
         }
     }

@@ -140,9 +140,10 @@ impl Ground {
 
     /// This program again, as a runner.
     pub(super) fn again(&self) -> Command {
-        let (program, words) = self.again.split_first().map_or(("".as_ref(), &[][..]), |(program, words)| {
-            (program.as_os_str(), words)
-        });
+        let (program, words) = self
+            .again
+            .split_first()
+            .map_or(("".as_ref(), &[][..]), |(program, words)| (program.as_os_str(), words));
         let mut command = Command::new(program);
         command.args(words).env_clear().envs(self.env.iter());
         command
@@ -171,7 +172,9 @@ impl Ground {
 /// put their programs.
 fn own_env(env: &Env) -> Env {
     let mut own = env.clone();
-    for name in ["AMPLIHACK_SESSION_ID", "AMPLIHACK_REMOTE_SESSION", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+    for name in
+        ["AMPLIHACK_SESSION_ID", "AMPLIHACK_REMOTE_SESSION", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"]
+    {
         own.remove(name);
     }
     for name in ["GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX"] {

@@ -66,8 +66,9 @@ pub(super) fn has(ground: &Ground, words: &[&str]) -> Done<String> {
 }
 
 pub(super) fn probe(ground: &Ground, words: &[&str]) -> Done<String> {
-    let free = rustix::fs::statvfs(ground.root())
-        .map_err(|error| Fault::new(74, format!("{} cannot be looked at: {error}", ground.root().display())))?;
+    let free = rustix::fs::statvfs(ground.root()).map_err(|error| {
+        Fault::new(74, format!("{} cannot be looked at: {error}", ground.root().display()))
+    })?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut text = format!(
         "protocol {VERSION}\nmachine {}\nboot {}\ncores {cores}\nmemory_mb {}\nfree_mb {}\nhome {}\n",
@@ -93,7 +94,8 @@ pub(super) fn probe(ground: &Ground, words: &[&str]) -> Done<String> {
 
 fn memory_mb() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok());
+    let total =
+        text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok());
     total.unwrap_or(0_u64) / 1024
 }
 

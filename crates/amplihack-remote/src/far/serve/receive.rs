@@ -116,7 +116,7 @@ impl<'a> Received<'a> {
         match probe(git, GIT_TIME) {
             Ok(said) if said.exit.success() => {}
             Ok(_) => return fail(64, "branch is no name of a branch"),
-            Err(error) => return fail(127, error),
+            Err(error) => return fail(74, error),
         }
         for word in ["bundle", "extra"] {
             if let Some(digest) = self.value(word)
@@ -166,7 +166,16 @@ mod tests {
         for end in 0..whole.find("\np\n").unwrap() {
             assert_eq!(fault(&whole[..end]), Some(64), "{end}");
         }
-        for wrong in ["arg 1\nab\n", "arg x\n", "arg\n", "env 1\nx\n", "env 1 N M\nx\n", "bundle x\n", "timeout 0\n", "x y\n"] {
+        for wrong in [
+            "arg 1\nab\n",
+            "arg x\n",
+            "arg\n",
+            "env 1\nx\n",
+            "env 1 N M\nx\n",
+            "bundle x\n",
+            "timeout 0\n",
+            "x y\n",
+        ] {
             assert_eq!(fault(&format!("\n{wrong}prompt\n")), Some(64), "{wrong}");
         }
     }

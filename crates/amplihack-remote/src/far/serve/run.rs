@@ -97,14 +97,18 @@ pub(super) fn program(session: &Session<'_>, words: &[&str]) -> Done<u8> {
     if !is_ours() || !session.lives() {
         return fail(NO_TREE, "the session's runner is gone");
     }
-    session.put("started", &now().to_string()).and_then(|()| session.put("state", "running")).map_err(disk)?;
+    session
+        .put("started", &now().to_string())
+        .and_then(|()| session.put("state", "running"))
+        .map_err(disk)?;
     // `end` marks first and looks then; this is the other way round.
     if session.has("killed") {
         return Ok(143);
     }
     command.current_dir(session.path("repo"));
     let error = become_program(command);
-    let missing = matches!(&error, RunError::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound);
+    let missing =
+        matches!(&error, RunError::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound);
     fail(if missing { 127 } else { 126 }, error)
 }
 

@@ -24,12 +24,30 @@ const GRACE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(10);
 const NAP: Duration = Duration::from_millis(1);
 /// What a session was received as.
-const FILES: &[&str] =
-    &["argv", "bundle", "extra", "base", "branch", "timeout", "key_name", "prompt", "log", "setup.log", "ready"];
+const FILES: &[&str] = &[
+    "argv",
+    "bundle",
+    "extra",
+    "base",
+    "branch",
+    "timeout",
+    "key_name",
+    "prompt",
+    "log",
+    "setup.log",
+    "ready",
+];
 
 /// `start ID`, or `prepare ID`
 pub(super) fn begin(ground: &Ground, words: &[&str], start: bool, stdin: &mut dyn Read) -> Done<String> {
     let session = ground.session(words)?;
+    // Said before anything is read, so that it can be asked another way.
+    let path = ground.env.get("PATH").unwrap_or_default();
+    for program in ["git", "tar", "gzip"] {
+        if !std::env::split_paths(path).any(|place| place.join(program).is_file()) {
+            return fail(127, format!("{program} is missing"));
+        }
+    }
     let mut bytes = Vec::new();
     if let Err(error) = stdin.read_to_end(&mut bytes) {
         return fail(64, format!("the session cannot be read: {error}"));
