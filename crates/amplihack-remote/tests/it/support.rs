@@ -1,14 +1,12 @@
 //! A machine for sessions: a root directory, a shell to run the far side by, and a repository to send.
 
-use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use amplihack_remote::far::{Far, Request, serve};
+use amplihack_remote::far::Far;
 use amplihack_remote::protocol::{FarState, Observed, SessionSpec};
 use amplihack_remote::{LocalRunner, RemoteCommandRunner};
 use amplihack_utils::env::Env;
@@ -38,38 +36,18 @@ pub(crate) fn places() -> Vec<Place> {
     found
 }
 
-const WORDS: &str = "FAR_WORDS";
-
-/// What `amplihack remote runner` is in [`Place::native`]: this test program again, with this test alone.
-#[test]
-#[ignore = "the far side of the other tests"]
-fn runner() {
-    let mut env = Env::from_process();
-    let Some(words) = env.get(WORDS).map(|words| words.to_str().unwrap().to_owned()) else { return };
-    env.remove(WORDS);
-    let words: Vec<OsString> = words.strip_suffix("\n.").unwrap().split('\n').map(OsString::from).collect();
-    let again = ["amplihack", "remote", "runner", "1"].map(OsString::from);
-    let (mut stdin, mut stdout) = (std::io::stdin(), std::io::stdout());
-    // Ends what the test harness says, which is skipped as what a login says.
-    stdout.write_all(b"\n").unwrap();
-    let request = Request { again: &again, words: &words[2..], env: &env };
-    std::process::exit(serve(&request, &mut stdin, &mut stdout, &mut std::io::stderr()).into());
-}
-
 impl Place {
     /// A machine where the binary serves itself.
     pub(crate) fn native() -> Self {
         let place = Self::new(Path::new("/bin/sh"));
-        let program = place.path("bin/amplihack");
         let test = std::env::current_exe().unwrap();
-        let module = module_path!().split_once("::").unwrap().1;
-        let text = format!(
-            "#!/bin/sh\n{WORDS}=$(printf '%s\\n' \"$@\" .)\nexport {WORDS}\nexec '{}' {module}::runner --exact --ignored --nocapture \
-             --test-threads=1\n",
-            test.display()
+        let program = test.ancestors().nth(2).unwrap().join("examples/far_side");
+        assert!(
+            program.exists(),
+            "{} is missing: cargo build -p amplihack-remote --examples",
+            program.display()
         );
-        std::fs::write(&program, text).unwrap();
-        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink(program, place.path("bin/amplihack")).unwrap();
         Self { far: place.far.clone().native(true), native: true, ..place }
     }
 

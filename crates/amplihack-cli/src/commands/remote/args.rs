@@ -347,7 +347,7 @@ impl RemoteCommand {
             Self::Status(args) | Self::Pool(PoolCommand::List(args)) => args.common.json,
             Self::Wait(args) => args.common.json,
             Self::Pull(args) => args.common.json,
-            Self::Attach(_) => false,
+            Self::Attach(_) | Self::Runner { .. } => false,
             Self::Pool(PoolCommand::Drain(args)) => args.common.json,
             Self::Pool(PoolCommand::Gc(args)) => args.common.json,
             Self::Doctor(args) => args.json,

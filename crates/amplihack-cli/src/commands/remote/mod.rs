@@ -118,7 +118,7 @@ pub(super) fn placed(mut client: Client, place: Where) -> Result<(Client, Option
         })?;
         client.env.push((name, value));
     }
-    if std::io::stderr().is_terminal() {
+    if io::stderr().is_terminal() {
         client.progress = Some(Arc::new(|text| ui::plain(text)));
     }
     Ok((client, state_file))
