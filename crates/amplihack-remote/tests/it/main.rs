@@ -3,6 +3,7 @@
 mod collect;
 mod ends;
 mod far;
+mod native;
 mod net;
 mod package;
 mod results;
