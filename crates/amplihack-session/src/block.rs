@@ -90,3 +90,43 @@ pub fn probe(command: Command, timeout: Duration) -> Result<ProbeOutput, RunErro
         Why::Deadline(_) => Err(RunError::TimedOut { program, after: timeout }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use amplihack_utils::sys::{self, Signal};
+
+    use super::{detach, run_blocking};
+    use crate::spec::{Output, RunSpec};
+
+    #[test]
+    fn what_is_detached_leads_a_session_and_outlives_who_started_it() {
+        let mut command = Command::new("sleep");
+        command.arg("600").stdin(Stdio::null());
+        // A death signal would follow this thread.
+        let pid = std::thread::spawn(|| detach(command)).join().unwrap().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let found = sys::living(pid).unwrap();
+        assert_eq!((found.sid, found.pgid), (pid, pid));
+        sys::send_to_process(pid, Signal::KILL).unwrap();
+        while !sys::reap(pid) {
+            std::thread::yield_now();
+        }
+        assert!(detach(Command::new("/nonexistent/program")).is_err());
+    }
+
+    #[test]
+    fn a_run_leads_a_session_when_asked_for() {
+        for session in [true, false] {
+            let mut command = Command::new("sh");
+            command.args([
+                "-c",
+                "read _ _ _ _ pgid sid _ </proc/$$/stat; echo $(($pgid == $$)) $(($sid == $$))",
+            ]);
+            let spec = RunSpec { stdout: Output::Head(100), session, ..RunSpec::new(command) };
+            let said = run_blocking(spec).unwrap().stdout.bytes;
+            assert_eq!(String::from_utf8(said).unwrap(), format!("1 {}\n", u8::from(session)));
+        }
+    }
+}

@@ -184,6 +184,18 @@ mod tests {
     }
 
     #[test]
+    fn a_shared_lock_is_given_back_by_either() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("l");
+        let lock = FileLock::acquire(&path, Duration::ZERO).unwrap();
+        let shared = lock.shared().unwrap();
+        assert!(FileLock::acquire(&path, Duration::ZERO).is_err());
+        shared.unlock().unwrap();
+        drop(FileLock::acquire(&path, Duration::ZERO).unwrap());
+        drop(lock);
+    }
+
+    #[test]
     fn a_copy_of_the_descriptor_in_a_child_does_not_keep_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("l");

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use amplihack_remote::LocalRunner;
 use amplihack_remote::far::Far;
@@ -111,50 +111,4 @@ async fn where_the_binary_cannot_serve_the_script_does() {
     let mut asked = std::process::Command::new(place.path("bin/amplihack"));
     let output = asked.args(["remote", "runner", "2", "probe"]).env_clear().envs(place.env.iter()).output();
     assert_eq!(output.unwrap().status.code(), Some(93));
-}
-
-/// Figures for `docs/remote/protocol.md`; `AMPLIHACK` of the environment is the binary to measure.
-#[tokio::test]
-#[ignore = "takes times, and compares none"]
-async fn times() {
-    let place = Place::native();
-    if let Some(program) = amplihack_utils::env::Env::from_process().path("AMPLIHACK") {
-        std::fs::remove_file(place.path("bin/amplihack")).unwrap();
-        std::os::unix::fs::symlink(program, place.path("bin/amplihack")).unwrap();
-    }
-    place.store().await;
-    let mut number = 0;
-    for round in 0..3 {
-        for (far, name) in both(&place).iter().zip(["native", "script"]) {
-            let mut starts = Vec::new();
-            for _ in 0..10 {
-                number += 1;
-                let spec = place.session(number, ":");
-                let begun = Instant::now();
-                far.start(&spec, None).await.unwrap();
-                starts.push(begun.elapsed());
-                place.until_ended(&spec.id).await;
-            }
-            starts.sort();
-            let one = place.session(1, ":").id;
-            let begun = Instant::now();
-            far.observe(&[&one]).await.unwrap();
-            let single = begun.elapsed();
-            while number < 1000 && round == 2 && name == "native" {
-                number += 1;
-                let dir = place.file(&crate::support::id(number), "");
-                std::fs::create_dir_all(&dir).unwrap();
-                for (file, text) in [("ready", ""), ("log", "x"), ("started", "100\n"), ("exit", "0 200\n")] {
-                    std::fs::write(dir.join(file), text).unwrap();
-                }
-            }
-            let begun = Instant::now();
-            let count = far.observe(&[]).await.unwrap().len();
-            amplihack_testkit::loud(&format!(
-                "{name}: start to pid {:?} (median of 10), one observed {single:?}, {count} observed {:?}",
-                starts[5],
-                begun.elapsed()
-            ));
-        }
-    }
 }
