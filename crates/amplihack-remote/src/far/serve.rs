@@ -75,7 +75,8 @@ fn answer(request: &Request<'_>, stdin: &mut dyn Read, stdout: &mut dyn Write) -
         return fail(127, become_program(command).to_string());
     }
     // What a login said before this is none of the answer.
-    let mut say = |text: &str| stdout.write_all(text.as_bytes()).map_err(|error| Fault::new(74, error));
+    let mut say =
+        |text: &str| stdout.write_all(text.as_bytes()).map_err(|error| Fault::new(74, error.to_string()));
     say(&format!("amplihack-runner {VERSION}\n"))?;
     let text = match *verb {
         "probe" => machine::probe(&ground, words)?,

@@ -25,8 +25,8 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    pub(super) fn new(code: u8, text: impl ToString) -> Self {
-        Self { code, text: text.to_string() }
+    pub(super) fn new(code: u8, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
     }
 
     /// What could not be written.
@@ -37,7 +37,7 @@ impl Fault {
 
 pub(super) type Done<T> = Result<T, Fault>;
 
-pub(super) fn fail<T>(code: u8, text: impl ToString) -> Done<T> {
+pub(super) fn fail<T>(code: u8, text: impl Into<String>) -> Done<T> {
     Err(Fault::new(code, text))
 }
 
@@ -229,11 +229,11 @@ impl Session<'_> {
     /// The process that a file tells of, if it is of this machine and this start of it.
     fn process(&self, name: &str) -> Option<Proc> {
         let line = self.line(name)?;
-        let [pid, group, start, boot, host] = line.split_ascii_whitespace().collect::<Vec<_>>()[..] else {
+        let [number, group, ticks, boot, host] = line.split_ascii_whitespace().collect::<Vec<_>>()[..] else {
             return None;
         };
-        let (pid, pgid) = (pid.parse().ok()?, group.parse().ok()?);
-        let start_time = start.parse().ok()?;
+        let (pid, pgid) = (number.parse().ok()?, group.parse().ok()?);
+        let start_time = ticks.parse().ok()?;
         let here = boot == self.ground.boot && host == self.ground.host;
         here.then(|| Proc { pid, ppid: 0, pgid, sid: pgid, start_time, name: name.to_owned(), dead: false })
     }
@@ -254,7 +254,7 @@ impl Session<'_> {
             LockError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Fault::new(75, format!("{} is gone", self.mark))
             }
-            other => Fault::new(74, other),
+            other => Fault::new(74, other.to_string()),
         })?;
         work(&lock)
     }

@@ -116,7 +116,7 @@ impl<'a> Received<'a> {
         match probe(git, GIT_TIME) {
             Ok(said) if said.exit.success() => {}
             Ok(_) => return fail(64, "branch is no name of a branch"),
-            Err(error) => return fail(74, error),
+            Err(error) => return fail(74, error.to_string()),
         }
         for word in ["bundle", "extra"] {
             if let Some(digest) = self.value(word)

@@ -109,7 +109,7 @@ pub(super) fn program(session: &Session<'_>, words: &[&str]) -> Done<u8> {
     let error = become_program(command);
     let missing =
         matches!(&error, RunError::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound);
-    fail(if missing { 127 } else { 126 }, error)
+    fail(if missing { 127 } else { 126 }, error.to_string())
 }
 
 /// Makes the work tree, by the script. What it said last if that failed.
@@ -128,7 +128,7 @@ fn tree(session: &Session<'_>) -> Done<Option<String>> {
             let said = String::from_utf8_lossy(&said);
             let lines: Vec<&str> = said.lines().collect();
             let last = lines.get(lines.len().saturating_sub(5)..).unwrap_or_default();
-            Ok(Some(last.iter().map(|line| format!("{line}\n")).collect()))
+            Ok(Some(last.join("\n") + "\n"))
         }
         Err(error) => Ok(Some(format!("{error}\n"))),
     }

@@ -97,7 +97,7 @@ impl Staged {
         let prefix = format!("{}.{}.", ground.host, std::process::id());
         let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(&incoming).map_err(&disk)?;
         let held = FileLock::acquire(&directory.path().join(".held"), Duration::ZERO)
-            .map_err(|error| Fault::new(74, error))?;
+            .map_err(|error| Fault::new(74, error.to_string()))?;
         let staged = Self { directory, _held: held };
         let secret = staged.path().join("secret");
         let shared = tempfile::Builder::new().prefix("amplihack-").rand_bytes(12).tempdir_in("/dev/shm");
