@@ -232,10 +232,18 @@ impl Session<'_> {
         let [number, group, ticks, boot, host] = line.split_ascii_whitespace().collect::<Vec<_>>()[..] else {
             return None;
         };
-        let (pid, pgid) = (number.parse().ok()?, group.parse().ok()?);
-        let start_time = ticks.parse().ok()?;
+        let group = group.parse().ok()?;
+        let (pid, start_time) = (number.parse().ok()?, ticks.parse().ok()?);
         let here = boot == self.ground.boot && host == self.ground.host;
-        here.then(|| Proc { pid, ppid: 0, pgid, sid: pgid, start_time, name: name.to_owned(), dead: false })
+        here.then(|| Proc {
+            pid,
+            ppid: 0,
+            pgid: group,
+            sid: group,
+            start_time,
+            name: name.to_owned(),
+            dead: false,
+        })
     }
 
     /// Whether its runner lives.
