@@ -4,9 +4,11 @@ mod answer;
 mod client;
 mod encode;
 mod install;
+mod serve;
 
 pub use answer::is_digest;
 pub use client::Far;
+pub use serve::{Request, serve};
 
 /// The far side as a POSIX shell script, in parts by what they do. It is brought to machines that do not have it.
 pub const SCRIPT: &str = concat!(

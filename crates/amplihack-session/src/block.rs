@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use amplihack_utils::sys::Exit;
+use amplihack_utils::sys::{self, ChildOptions, Exit};
 
 use crate::error::RunError;
 use crate::outcome::{Outcome, Why};
@@ -50,6 +50,18 @@ pub fn become_program(mut command: Command) -> RunError {
     RunError::Spawn { program: command.get_program().to_os_string(), source }
 }
 
+/// Starts a program that outlives this process: in a session of its own, with default signals. It has the streams that `command` says;
+/// the answer is its id, which stays its own until this process ends.
+///
+/// For a runner that writes down itself who it is and how it ended: nobody here waits for it.
+pub fn detach(mut command: Command) -> Result<u32, RunError> {
+    sys::prepare_child(&mut command, ChildOptions { session: true, ..ChildOptions::default() });
+    let spawned = command.spawn();
+    let child = spawned
+        .map_err(|source| RunError::Spawn { program: command.get_program().to_os_string(), source })?;
+    Ok(child.id())
+}
+
 /// A runtime with all that runs need, on the thread that uses it.
 pub fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
@@ -76,5 +88,45 @@ pub fn probe(command: Command, timeout: Duration) -> Result<ProbeOutput, RunErro
             Ok(ProbeOutput { exit: outcome.exit, stdout: outcome.stdout.bytes, stderr: outcome.stderr.bytes })
         }
         Why::Deadline(_) => Err(RunError::TimedOut { program, after: timeout }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use amplihack_utils::sys::{self, Signal};
+
+    use super::{detach, run_blocking};
+    use crate::spec::{Output, RunSpec};
+
+    #[test]
+    fn what_is_detached_leads_a_session_and_outlives_who_started_it() {
+        let mut command = Command::new("sleep");
+        command.arg("600").stdin(Stdio::null());
+        // A death signal would follow this thread.
+        let pid = std::thread::spawn(|| detach(command)).join().unwrap().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let found = sys::living(pid).unwrap();
+        assert_eq!((found.sid, found.pgid), (pid, pid));
+        sys::send_to_process(pid, Signal::KILL).unwrap();
+        while !sys::reap(pid) {
+            std::thread::yield_now();
+        }
+        assert!(detach(Command::new("/nonexistent/program")).is_err());
+    }
+
+    #[test]
+    fn a_run_leads_a_session_when_asked_for() {
+        for session in [true, false] {
+            let mut command = Command::new("sh");
+            command.args([
+                "-c",
+                "read _ _ _ _ pgid sid _ </proc/$$/stat; echo $(($pgid == $$)) $(($sid == $$))",
+            ]);
+            let spec = RunSpec { stdout: Output::Head(100), session, ..RunSpec::new(command) };
+            let said = run_blocking(spec).unwrap().stdout.bytes;
+            assert_eq!(String::from_utf8(said).unwrap(), format!("1 {}\n", u8::from(session)));
+        }
     }
 }

@@ -52,7 +52,7 @@ fn boot() -> String {
     format!("{BOOT}{}\n", sys::boot_id())
 }
 
-/// Ends every process that is one of `listed`, in a group that one of them led, below one of these, or that carries one of
+/// Ends every process that is one of `listed`, in a group or session that one of them led, below one of these, or that carries one of
 /// `marks` (`NAME=VALUE`) in its environment: SIGTERM, after `grace` SIGKILL. Blocks. Returns what would not end.
 ///
 /// A group whose number was given to somebody else since has a leader that is not the listed one, and is left alone. The calling
@@ -93,7 +93,8 @@ fn found(table: Vec<Proc>, listed: &[Proc], marks: &[String]) -> Vec<Proc> {
     let in_group = |process: &Proc| {
         listed.iter().any(|leader| {
             leader.pid == leader.pgid
-                && leader.pgid == process.pgid
+                // The session of a leader that leads one: whoever made a group of its own is in it still.
+                && (leader.pgid == process.pgid || leader.pid == process.sid)
                 && process.start_time >= leader.start_time
                 && starts.get(&leader.pid).is_none_or(|start| *start == leader.start_time)
         })
@@ -150,6 +151,9 @@ mod tests {
         assert_eq!(pids(&reused, &recorded), [0_u32; 0]);
         // Nothing that is older than the run is the run's.
         assert_eq!(pids(&[proc(11, 1, 10, 400)], &recorded), [0_u32; 0]);
+        // A group of its own within the leader's session.
+        let within = Proc { sid: 10, ..proc(14, 1, 14, 610) };
+        assert_eq!(pids(&[within], &recorded), [14]);
         // A child that led no group owns nobody.
         assert_eq!(pids(&table[1..], &[proc(10, 1, 9, 500)]), [0_u32; 0]);
     }

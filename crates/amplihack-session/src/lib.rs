@@ -29,7 +29,7 @@ mod stream;
 mod tree;
 
 pub use amplihack_utils::sys::Exit;
-pub use block::{ProbeOutput, become_program, block_on_thread, probe, run_blocking, runtime};
+pub use block::{ProbeOutput, become_program, block_on_thread, detach, probe, run_blocking, runtime};
 pub use error::RunError;
 pub use escalation::{Action, Escalation, Graces, Input as EscalationInput, Target};
 pub use journal::{Journal, RunRecord};

@@ -15,7 +15,7 @@ use crate::escalation::{Action, Escalation, Graces, Input as Told, Target};
 use crate::outcome::{Outcome, Process};
 use crate::pipes::{Feed, Tap};
 use crate::signals::{Listener, Notice};
-use crate::spawner;
+use crate::spawner::{self, Leads};
 use crate::spec::{Deadlines, Input, Output, RunSpec, Terminal};
 use crate::tree::{Members, Tree};
 
@@ -72,11 +72,14 @@ impl AgentRun {
         let listener = listen(&spec).map_err(RunError::watch(&program, "listen to signals"))?;
         let saved = (spec.terminal == Terminal::Owned).then(SavedTerminal::save).flatten();
 
-        let leads_group = spec.terminal == Terminal::Detached;
-        let (kid, (stdin, stdout, stderr)) =
-            spawner::spawn(spec.command, leads_group, spec.keep, spec.record)
-                .await
-                .map_err(|source| RunError::Spawn { program: program.clone(), source })?;
+        let leads = match spec.terminal {
+            Terminal::Owned => Leads::Nothing,
+            Terminal::Detached if spec.session => Leads::Session,
+            Terminal::Detached => Leads::Group,
+        };
+        let (kid, (stdin, stdout, stderr)) = spawner::spawn(spec.command, leads, spec.keep, spec.record)
+            .await
+            .map_err(|source| RunError::Spawn { program: program.clone(), source })?;
         let pidfd = sys::open_pidfd(kid.pid, kid.start_time);
         // From here on, an early return kills.
         let tree = Tree::new(kid, &spec.tag, spec.terminal, spec.subreaper);

@@ -92,19 +92,30 @@ enum Spawned {
 /// A child's ends of the pipes that it was given.
 pub(crate) type Pipes = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
 
+/// What a child leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leads {
+    Nothing,
+    Group,
+    /// A session, and with it a group.
+    Session,
+}
+
 /// Spawns `command` from a thread that never ends, with default signals and a death signal. `keep` lives until the child is reaped;
 /// the child is written down in `record` before it is the program.
 pub(crate) async fn spawn(
     mut command: Command,
-    leads_group: bool,
+    leads: Leads,
     keep: Box<dyn Send>,
     record: Option<File>,
 ) -> io::Result<(Kid, Pipes)> {
-    sys::prepare_child(&mut command, ChildOptions { group: leads_group, death_signal: true });
+    let options =
+        ChildOptions { group: leads == Leads::Group, session: leads == Leads::Session, death_signal: true };
+    sys::prepare_child(&mut command, options);
     if let Some(record) = record {
         sys::record_child(&mut command, record);
     }
-    from_a_lasting_thread(move || spawn_here(command, leads_group, keep)).await
+    from_a_lasting_thread(move || spawn_here(command, leads != Leads::Nothing, keep)).await
 }
 
 /// Starts a keeper from a thread that never ends. What it tells is read from the descriptor.
@@ -201,7 +212,7 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    use super::{owned, spawn};
+    use super::{Leads, owned, spawn};
     use amplihack_utils::sys;
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -210,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_child_is_in_the_register_until_it_is_reaped() {
-        let (kid, _) = block_on(spawn(Command::new("true"), false, Box::new(()), None)).unwrap();
+        let (kid, _) = block_on(spawn(Command::new("true"), Leads::Nothing, Box::new(()), None)).unwrap();
         let pid = kid.pid;
         assert!(owned().contains(&pid));
         kid.reap();
@@ -221,7 +232,7 @@ mod tests {
     fn all_children_have_the_same_spawning_thread_and_outlive_the_asking_one() {
         let mut command = Command::new("sleep");
         command.arg("30");
-        let (kid, _) = std::thread::spawn(|| block_on(spawn(command, true, Box::new(()), None)))
+        let (kid, _) = std::thread::spawn(|| block_on(spawn(command, Leads::Group, Box::new(()), None)))
             .join()
             .unwrap()
             .unwrap();
@@ -233,7 +244,7 @@ mod tests {
     fn a_dropped_child_is_killed_and_reaped() {
         let mut command = Command::new("sleep");
         command.arg("30");
-        let (kid, _) = block_on(spawn(command, true, Box::new(()), None)).unwrap();
+        let (kid, _) = block_on(spawn(command, Leads::Group, Box::new(()), None)).unwrap();
         let pid = kid.pid;
         let asked = Instant::now();
         drop(kid);
@@ -247,7 +258,10 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_an_error_and_the_thread_goes_on() {
-        assert!(block_on(spawn(Command::new("/nonexistent/program"), false, Box::new(()), None)).is_err());
-        block_on(spawn(Command::new("true"), false, Box::new(()), None)).unwrap().0.reap();
+        assert!(
+            block_on(spawn(Command::new("/nonexistent/program"), Leads::Nothing, Box::new(()), None))
+                .is_err()
+        );
+        block_on(spawn(Command::new("true"), Leads::Nothing, Box::new(()), None)).unwrap().0.reap();
     }
 }

@@ -78,6 +78,8 @@ pub struct RunSpec {
     pub keep: Box<dyn Send>,
     /// Default: [`Terminal::Detached`].
     pub terminal: Terminal,
+    /// The child of a detached run leads a session of its own, and not a group only. Default: false.
+    pub session: bool,
     /// Default: none.
     pub deadlines: Deadlines,
     /// How long the tree may take after a passed-on signal, and again after SIGTERM. Default: 5 s.
@@ -108,6 +110,7 @@ impl RunSpec {
             stderr: Output::default(),
             keep: Box::new(()),
             terminal: Terminal::default(),
+            session: false,
             deadlines: Deadlines::default(),
             grace: Duration::from_secs(5),
             linger: None,

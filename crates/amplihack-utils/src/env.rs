@@ -289,6 +289,12 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "On the far side: the directory of its sessions. Here: where sessions of the backend local are.",
     },
     Variable {
+        name: "AMPLIHACK_REMOTE_RUNNER",
+        role: Role::Read,
+        default: "script",
+        meaning: "What runs remote sessions on their machines: script, or native, the amplihack that is installed there, if it can.",
+    },
+    Variable {
         name: "AMPLIHACK_REMOTE_RETRY_BUDGET_SECS",
         role: Role::Read,
         default: "120 for a machine, 60 for a transfer",

@@ -17,6 +17,9 @@ use crate::runner::RemoteCommandRunner;
 use crate::state::{self, Machine, State, state_path};
 use crate::state_lock;
 
+/// The variable that says what serves on machines.
+const RUNNER: &str = "AMPLIHACK_REMOTE_RUNNER";
+
 /// One command's ground.
 #[derive(Clone)]
 pub(crate) struct Ground {
@@ -28,6 +31,8 @@ pub(crate) struct Ground {
     given: Option<Arc<dyn RemoteCommandRunner>>,
     ways: Arc<Ways>,
     roots: Arc<BTreeMap<String, String>>,
+    /// Whether the binary serves where it is installed.
+    native: bool,
 }
 
 impl Client {
@@ -43,6 +48,11 @@ impl Client {
             given: self.runner.clone(),
             ways: Arc::new(Ways::new(&self.process, root, home.join("known_hosts.d"))),
             roots: Arc::new(roots.collect()),
+            native: match self.process.text(RUNNER) {
+                None | Some("script") => false,
+                Some("native") => true,
+                Some(other) => return Err(invalid(format!("{RUNNER}={other}: use script or native"))),
+            },
         })
     }
 
@@ -87,7 +97,7 @@ impl Ground {
         let runner =
             self.given.clone().unwrap_or_else(|| Arc::clone(&self.ways) as Arc<dyn RemoteCommandRunner>);
         let root = self.roots.get(&machine.vm.name).cloned();
-        Far::new(runner, &machine.vm.name).at(root)
+        Far::new(runner, &machine.vm.name).at(root).native(self.native)
     }
 
     /// The far side of the machine `name`.

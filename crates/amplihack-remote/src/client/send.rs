@@ -148,17 +148,6 @@ impl Client {
         asks.extend(given);
         asks
     }
-
-    /// What a scheduler is told beside what to run: what the job asks for, as far as its host's options do not say other things.
-    pub(super) fn job_options(&self, machine: &str, mut asks: Vec<String>) -> Vec<String> {
-        let given = self.hosts.hosts.get(machine).map(|host| host.options.clone()).unwrap_or_default();
-        // Of two words for the same the last one counts, but memory can be asked for in more than one way.
-        if given.iter().any(|word| word.starts_with("--mem")) {
-            asks.retain(|word| !word.starts_with("--mem"));
-        }
-        asks.extend(given);
-        asks
-    }
 }
 
 /// The name of a scheduler's job for sessions of which this is the first.

@@ -30,18 +30,25 @@ pub struct Far {
     runner: Arc<dyn RemoteCommandRunner>,
     machine: String,
     root: Option<String>,
+    native: bool,
 }
 
 impl Far {
     /// The far side of `machine`, reached by `runner`.
     pub fn new(runner: Arc<dyn RemoteCommandRunner>, machine: impl Into<String>) -> Self {
-        Self { runner, machine: machine.into(), root: None }
+        Self { runner, machine: machine.into(), root: None, native: false }
     }
 
     /// The same, with its sessions below `root` there, an absolute path, instead of the usual place.
     #[must_use]
     pub fn at(self, root: Option<String>) -> Self {
         Self { root, ..self }
+    }
+
+    /// The same, served by the `amplihack` that is installed there instead of the script, where there is one of this protocol.
+    #[must_use]
+    pub fn native(self, native: bool) -> Self {
+        Self { native, ..self }
     }
 
     /// Puts `program` there as `~/.local/bin/NAME`, whole or not at all.
@@ -267,7 +274,7 @@ impl Far {
         output: Option<&Path>,
     ) -> Result<CommandOutput, RemoteError> {
         let words: Vec<&str> = std::iter::once(verb).chain(words.iter().copied()).collect();
-        let line = install::call(&words);
+        let line = install::call(&words, self.native);
         let mut answer = self.give(&line, input, output).await?;
         if answer.status == install::MISSING {
             self.bring().await?;

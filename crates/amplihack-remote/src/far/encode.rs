@@ -84,7 +84,7 @@ fn check(spec: &SessionSpec, key: Option<&Secret>) -> Result<(), RemoteError> {
             return refuse(format!("the session's {what} is named by no SHA-256"));
         }
     }
-    if !matches!(spec.base.len(), 40 | 64) || !is_hex(&spec.base) {
+    if !is_commit(&spec.base) {
         return refuse(format!("the session's base '{}' is no commit", spec.base));
     }
     if spec.branch.is_empty() || spec.branch.starts_with('-') || spec.branch.contains(char::is_whitespace) {
@@ -116,11 +116,13 @@ fn check(spec: &SessionSpec, key: Option<&Secret>) -> Result<(), RemoteError> {
     }
 }
 
-fn is_hex(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+/// Whether `text` has the form of a commit's full name.
+pub(super) fn is_commit(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn is_variable(name: &str) -> bool {
+/// Whether `name` can be a variable of a shell.
+pub(super) fn is_variable(name: &str) -> bool {
     !name.starts_with(|first: char| first.is_ascii_digit())
         && !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

@@ -6,9 +6,12 @@ use std::sync::LazyLock;
 use sha2::{Digest, Sha256};
 
 use super::SCRIPT;
+use crate::protocol::VERSION;
 
 /// The exit code of a command line whose script is not there.
-pub(super) const MISSING: i32 = 93;
+pub(super) const MISSING: i32 = MISSING_CODE as i32;
+/// The same as a process gives it.
+pub(super) const MISSING_CODE: u8 = 93;
 
 /// The SHA-256 of the script.
 static HASH: LazyLock<String> = LazyLock::new(|| {
@@ -27,12 +30,19 @@ pub(super) fn name() -> String {
     format!("runner-{}.sh", HASH.get(..16).unwrap_or_default())
 }
 
-/// The command line that runs a verb. The words must be plain: they are names, ids, digests and numbers, never what a user wrote.
+/// The command line that runs a verb: by the script, or where `native` by an `amplihack` that is installed there, unless there is none,
+/// it cannot be run, or it speaks another version of the protocol. The words must be plain: they are names, ids, digests and numbers, never what a user wrote.
 ///
 /// The login shell there may be any; all that it reads is one quoted word for `sh` and plain words.
-pub(super) fn call(words: &[&str]) -> String {
+pub(super) fn call(words: &[&str], native: bool) -> String {
+    // It has read nothing of its stdin when it ends with one of these codes.
+    let installed = format!(
+        "PATH=\"$PATH:$HOME/.local/bin:$HOME/bin:$HOME/.cargo/bin:/usr/local/bin\"; if command -v amplihack >/dev/null; then \
+         amplihack remote runner {VERSION} \"$@\"; c=$?; case $c in 2|{MISSING}|126|127) ;; *) exit $c ;; esac; fi; "
+    );
     let script = format!(
-        "f=\"{ROOT}/bin/{}\"; if [ -f \"$f\" ]; then exec sh \"$f\" \"$@\"; fi; exit {MISSING}",
+        "{}f=\"{ROOT}/bin/{}\"; if [ -f \"$f\" ]; then exec sh \"$f\" \"$@\"; fi; exit {MISSING}",
+        if native { installed.as_str() } else { "" },
         name()
     );
     format!("sh -c '{script}' sh {}", words.join(" "))
@@ -62,7 +72,8 @@ mod tests {
 
     #[test]
     fn a_command_line_is_one_quoted_word_and_plain_ones() {
-        for line in [call(&["observe", "sess-20260101-000000-0001"]), bring()] {
+        let words = ["observe", "sess-20260101-000000-0001"];
+        for line in [call(&words, false), call(&words, true), bring()] {
             assert_eq!(line.matches('\'').count(), 2, "{line}");
             assert!(line.contains(&name()), "{line}");
             assert!(!line.contains('\n'), "{line}");

@@ -63,8 +63,8 @@ async fn what_is_ended_before_it_arrived_never_runs() {
         );
         assert_eq!(place.observe(&spec.id).await.state, FarState::Killed(143), "{}", place.said(&spec.id));
         assert!(!place.file(&spec.id, "started").exists());
-        for at in [place.dir.path(), std::path::Path::new("/dev/shm")] {
-            assert_eq!(crate::support::files_with(at, b"sk-of-the-late"), Vec::<std::path::PathBuf>::new());
+        for at in [place.dir.path(), Path::new("/dev/shm")] {
+            assert_eq!(crate::support::files_with(at, b"sk-of-the-late"), Vec::<PathBuf>::new());
         }
         // Both at once: whoever is first, it ran or it did not, and that is what is told.
         for number in 2..8 {

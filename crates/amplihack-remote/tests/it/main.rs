@@ -10,6 +10,7 @@ mod client;
 mod collect;
 mod ends;
 mod far;
+mod native;
 mod net;
 mod package;
 mod results;

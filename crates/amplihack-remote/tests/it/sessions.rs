@@ -74,7 +74,7 @@ async fn a_start_that_is_killed_anywhere_leaves_one_run_in_the_end() {
         let input = place.path("session");
         std::fs::write(&input, text).unwrap();
         for step in 0..25 {
-            let mut start = place.script(&["start", &spec.id]);
+            let mut start = place.runner(&["start", &spec.id]);
             start.stdin(std::fs::File::open(&input).unwrap()).stdout(std::process::Stdio::null());
             let mut start = start.spawn().unwrap();
             tokio::time::sleep(Duration::from_millis(step * 4)).await;
@@ -367,7 +367,7 @@ async fn sessions_that_are_not_there_are_told_apart() {
         // The script itself takes no word that is no id.
         for wrong in ["../../etc", "sess-20260102-030405-000X", "", "sess-20260102-030405-0001/.."] {
             for verb in ["start", "end", "read", "remove", "collect", "observe", "fetch"] {
-                let output = place.script(&[verb, wrong, "1"]).output().unwrap();
+                let output = place.runner(&[verb, wrong, "1"]).output().unwrap();
                 assert_eq!(output.status.code(), Some(64), "{verb} {wrong}: {output:?}");
             }
         }

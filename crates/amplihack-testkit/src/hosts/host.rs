@@ -128,8 +128,12 @@ impl Host {
     #[track_caller]
     pub fn fill_disk(&self) {
         let disk = self.disk();
-        let used = rustix::fs::statvfs(&disk).expect("a disk has a size");
-        self.resize(&((used.f_blocks - used.f_bfree) * used.f_frsize).to_string());
+        // What is written in between makes the size too small, which is refused.
+        let filled = (0..50).any(|_| {
+            let used = rustix::fs::statvfs(&disk).expect("a disk has a size");
+            self.resized(&((used.f_blocks - used.f_bfree) * used.f_frsize).to_string())
+        });
+        assert!(filled, "the disk of {} cannot be filled", self.name());
     }
 
     /// Gives it its room back.
@@ -140,8 +144,12 @@ impl Host {
     }
 
     fn resize(&self, size: &str) {
+        assert!(self.resized(size), "the disk of {} cannot have {size} bytes", self.name());
+    }
+
+    fn resized(&self, size: &str) -> bool {
         let disk = self.machine.disk(&self.network).display().to_string();
-        self.network.tell(&["mount", "-o", &format!("remount,size={size}"), &disk]);
+        self.network.tells(&["mount", "-o", &format!("remount,size={size}"), &disk])
     }
 
     /// A bash command run on it as its user, without ssh.

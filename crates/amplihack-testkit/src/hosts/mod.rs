@@ -211,9 +211,18 @@ impl Inner {
     /// Runs one of the network's own programs inside and claims that it worked.
     #[track_caller]
     fn tell(&self, words: &[&str]) {
+        self.told(words).assert_code(0);
+    }
+
+    /// The same for what may be refused: whether it was done.
+    fn tells(&self, words: &[&str]) -> bool {
+        self.told(words).code == Some(0)
+    }
+
+    fn told(&self, words: &[&str]) -> crate::Output {
         let mut command = self.enter(&["--net", "--mount"]);
         command.args(words);
-        Run::new(command).output().assert_code(0);
+        Run::new(command).output()
     }
 
     /// Tells the client and all hosts who is where.

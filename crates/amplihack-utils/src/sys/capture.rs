@@ -24,7 +24,7 @@ pub struct Captured {
 pub fn capture(mut command: Command, deadline: Duration, limit: usize) -> io::Result<Captured> {
     let end = Instant::now() + deadline;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    prepare_child(&mut command, ChildOptions { group: true, death_signal: true });
+    prepare_child(&mut command, ChildOptions { group: true, death_signal: true, ..ChildOptions::default() });
     let mut child = command.spawn()?;
     let read = read_until(&mut child, end, limit);
     let code = match read {

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{
-    Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, setpgid,
+    Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, setpgid, setsid,
 };
 
 use super::Proc;
@@ -26,6 +26,8 @@ const LAST_SIGNAL: i32 = 64;
 pub struct ChildOptions {
     /// The child leads a process group of its own, so that it and its children can be signalled together.
     pub group: bool,
+    /// The child leads a session of its own, and with it a group: no terminal's end is its end.
+    pub session: bool,
     /// The child gets SIGTERM when the *thread* that spawned it ends; spawn from a thread that never does.
     ///
     /// SIGTERM, not SIGKILL: agents end their tools on the former and leave them running on the latter.
@@ -40,7 +42,7 @@ pub struct ChildOptions {
 pub fn prepare_child(command: &mut Command, options: ChildOptions) {
     let parent = getpid();
     // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls are allowed. It calls
-    // `signal`, `setpgid`, `prctl` and `getppid`, allocates nothing and takes no lock; an `io::Error` made of an
+    // `signal`, `setpgid`, `setsid`, `prctl` and `getppid`, allocates nothing and takes no lock; an `io::Error` made of an
     // error number does not allocate either.
     unsafe {
         command.pre_exec(move || set_up(parent, options));
@@ -54,7 +56,9 @@ fn set_up(parent: Pid, options: ChildOptions) -> io::Result<()> {
             libc::signal(signal, libc::SIG_DFL);
         }
     }
-    if options.group {
+    if options.session {
+        setsid()?;
+    } else if options.group {
         setpgid(None, None)?;
     }
     if options.death_signal {
@@ -151,7 +155,10 @@ mod tests {
         for _ in 0..2 {
             let mut command = Command::new("sh");
             command.args(["-c", "echo $$"]);
-            prepare_child(&mut command, ChildOptions { group: true, death_signal: true });
+            prepare_child(
+                &mut command,
+                ChildOptions { group: true, death_signal: true, ..ChildOptions::default() },
+            );
             super::record_child(&mut command, file.try_clone().unwrap());
             let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
             let mut text = Vec::new();
@@ -168,9 +175,22 @@ mod tests {
     fn the_group_is_the_childs_own_only_when_asked_for() {
         for (group, own) in [(true, true), (false, false)] {
             let mut command = Command::new("sh");
-            command.args(["-c", "read _ _ _ _ pgid _ < /proc/$$/stat; test $pgid = $$"]);
-            prepare_child(&mut command, ChildOptions { group, death_signal: true });
+            command.args(["-c", "read _ _ _ _ pgid sid _ < /proc/$$/stat; test $pgid = $$ -a $sid != $$"]);
+            prepare_child(
+                &mut command,
+                ChildOptions { group, death_signal: true, ..ChildOptions::default() },
+            );
             assert_eq!(command.status().unwrap().success(), own, "group: {group}");
+        }
+    }
+
+    #[test]
+    fn a_session_is_led_with_its_group() {
+        for group in [true, false] {
+            let mut command = Command::new("sh");
+            command.args(["-c", "read _ _ _ _ pgid sid _ < /proc/$$/stat; test $pgid = $$ -a $sid = $$"]);
+            prepare_child(&mut command, ChildOptions { group, session: true, death_signal: true });
+            assert!(command.status().unwrap().success(), "group: {group}");
         }
     }
 }

@@ -37,6 +37,13 @@ pub(crate) enum RemoteCommand {
     Pool(PoolCommand),
     /// Say whether the machines have what sessions need
     Doctor(DoctorArgs),
+    /// Serve the runner's protocol on this machine
+    #[command(hide = true, disable_help_flag = true)]
+    Runner {
+        /// The protocol's version, a verb, its words
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<std::ffi::OsString>,
+    },
 }
 
 /// Commands about machines.
@@ -340,7 +347,7 @@ impl RemoteCommand {
             Self::Status(args) | Self::Pool(PoolCommand::List(args)) => args.common.json,
             Self::Wait(args) => args.common.json,
             Self::Pull(args) => args.common.json,
-            Self::Attach(_) => false,
+            Self::Attach(_) | Self::Runner { .. } => false,
             Self::Pool(PoolCommand::Drain(args)) => args.common.json,
             Self::Pool(PoolCommand::Gc(args)) => args.common.json,
             Self::Doctor(args) => args.json,

@@ -7,11 +7,13 @@ mod pool;
 mod render;
 mod start;
 
-use std::io::IsTerminal;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use amplihack_agent::Permissions;
+use amplihack_remote::far::{Request, serve};
 use amplihack_remote::{Client, KillOptions, ListOptions, RemoteError, Session, StatusOptions};
 use amplihack_utils::env::Env;
 use amplihack_utils::secret::Secret;
@@ -25,6 +27,9 @@ use crate::ui::{self, Failure, line};
 
 /// Runs the command and returns the exit code.
 pub(crate) fn run(command: RemoteCommand, env: &Env) -> Result<u8, Failure> {
+    if let RemoteCommand::Runner { words } = &command {
+        return runner(words, env);
+    }
     let client = Client::new(env, &current_dir()?)?;
     match command {
         RemoteCommand::Exec(args) => start::exec(client, args),
@@ -40,7 +45,18 @@ pub(crate) fn run(command: RemoteCommand, env: &Env) -> Result<u8, Failure> {
         RemoteCommand::Pool(PoolCommand::Drain(args)) => pool::drain(&client, args),
         RemoteCommand::Pool(PoolCommand::Gc(args)) => pool::gc(&client, args),
         RemoteCommand::Doctor(args) => doctor::run(client, args),
+        RemoteCommand::Runner { words } => runner(&words, env),
     }
+}
+
+/// Serves the far side's protocol, whatever is configured here.
+fn runner(words: &[OsString], env: &Env) -> Result<u8, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::system("the program that runs cannot be found", &error))?;
+    let version = words.first().cloned().unwrap_or_default();
+    let again = [program.into_os_string(), "remote".into(), "runner".into(), version];
+    let request = Request { again: &again, words, env };
+    Ok(serve(&request, &mut io::stdin(), &mut io::stdout(), &mut io::stderr()))
 }
 
 /// Runs `future` to its end, or until this process is told to end: then what it holds is dropped, and the state file says the rest.
@@ -102,7 +118,7 @@ pub(super) fn placed(mut client: Client, place: Where) -> Result<(Client, Option
         })?;
         client.env.push((name, value));
     }
-    if std::io::stderr().is_terminal() {
+    if io::stderr().is_terminal() {
         client.progress = Some(Arc::new(ui::plain));
     }
     Ok((client, state_file))

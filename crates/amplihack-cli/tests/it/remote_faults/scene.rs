@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -90,15 +89,12 @@ impl Scene {
 
     /// Puts the programs of sessions on all machines.
     fn give(&self) {
-        let bin = match &self.network {
-            Some(network) => {
-                network.tool("amplihack", amplihack());
-                network.tools()
-            }
-            None => {
-                self.sandbox.link("amplihack", amplihack());
-                self.sandbox.bin()
-            }
+        let bin = if let Some(network) = &self.network {
+            network.tool("amplihack", amplihack());
+            network.tools()
+        } else {
+            self.sandbox.link("amplihack", amplihack());
+            self.sandbox.bin()
         };
         let agent = bin.join("claude");
         std::fs::write(&agent, include_str!("agent.sh")).unwrap();
@@ -316,11 +312,4 @@ fn with_text(place: &Path, text: &str) -> Vec<PathBuf> {
         std::fs::read(path).is_ok_and(|bytes| bytes.windows(text.len()).any(|part| part == text.as_bytes()))
     };
     files(place).1.into_iter().filter(holds).collect()
-}
-
-/// `command` to its end, as this user, for what is set up by hand.
-#[track_caller]
-pub(super) fn done(command: &mut Command) {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{output:?}");
 }

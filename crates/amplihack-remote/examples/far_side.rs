@@ -1,0 +1,17 @@
+//! `far_side remote runner VERSION VERB…`: what a machine where amplihack is installed answers, and nothing else of amplihack. The tests
+//! run it as that program.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+
+use amplihack_remote::far::{Request, serve};
+use amplihack_utils::env::Env;
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let (again, asked) = (words.get(..4), words.get(3..));
+    let (Some(again), Some(words)) = (again, asked) else { return ExitCode::from(64) };
+    let request = Request { again, words, env: &Env::from_process() };
+    ExitCode::from(serve(&request, &mut io::stdin(), &mut io::stdout(), &mut io::stderr()))
+}

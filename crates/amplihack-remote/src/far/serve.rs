@@ -1,0 +1,121 @@
+//! The far side as a part of this program: the script's protocol, over the script's directory, at the same time as the script.
+//!
+//! What is nothing but commands of git, tar and a scheduler has one text, the script's, and is run by it: a work tree, `collect`,
+//! `submit`, and whatever concerns a session that a scheduler holds.
+
+mod end;
+mod ground;
+mod machine;
+mod observe;
+mod receive;
+mod run;
+mod start;
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::process::Command;
+
+use amplihack_session::become_program;
+use amplihack_utils::env::Env;
+use rustix::fs::Mode;
+
+use self::ground::{Done, Fault, Ground, fail, number};
+use super::install;
+use crate::protocol::VERSION;
+
+/// How this program is called again as a runner, what it is asked, and its environment.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The program and the words before the verb, the protocol's version among them.
+    pub again: &'a [OsString],
+    /// The protocol's version, the verb, and its words.
+    pub words: &'a [OsString],
+    /// The environment of this process.
+    pub env: &'a Env,
+}
+
+/// Serves one verb, and returns the exit code. It may become the script, or the program of a session: then it does not return.
+///
+/// Changes the umask of this process: it serves nothing else.
+pub fn serve(
+    request: &Request<'_>,
+    stdin: &mut dyn Read,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> u8 {
+    let served = answer(request, stdin, stdout).and_then(|code| {
+        stdout.flush().map_err(|error| Fault::new(74, format!("the answer cannot be written: {error}")))?;
+        Ok(code)
+    });
+    served.unwrap_or_else(|Fault { code, text }| {
+        // There is nobody else to tell.
+        let _ = writeln!(stderr, "amplihack-runner: {text}");
+        code
+    })
+}
+
+fn answer(request: &Request<'_>, stdin: &mut dyn Read, stdout: &mut dyn Write) -> Done<u8> {
+    let texts: Option<Vec<&str>> = request.words.iter().map(|word| word.to_str()).collect();
+    let Some([version, verb, words @ ..]) = texts.as_deref() else {
+        return fail(64, "it is called with the protocol's version and a verb");
+    };
+    if version.parse() != Ok(VERSION) {
+        return fail(install::MISSING_CODE, format!("this speaks version {VERSION} of the protocol"));
+    }
+    let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
+    let ground = Ground::open(request, umask)?;
+    match *verb {
+        "run" => return run::run(&ground.session(words)?, words.get(1).copied().unwrap_or_default()),
+        "program" => return run::program(&ground.session(words)?, words),
+        _ => {}
+    }
+    if is_scripted(&ground, verb, words)? {
+        let mut command = Command::new("sh");
+        command.arg(ground.script()?).arg(verb).args(words).env_clear().envs(ground.env.iter());
+        return fail(127, become_program(command).to_string());
+    }
+    // What a login said before this is none of the answer.
+    let mut say =
+        |text: &str| stdout.write_all(text.as_bytes()).map_err(|error| Fault::new(74, error.to_string()));
+    say(&format!("amplihack-runner {VERSION}\n"))?;
+    let text = match *verb {
+        "probe" => machine::probe(&ground, words)?,
+        "has" => machine::has(&ground, words)?,
+        "put" => machine::put(&ground, words, stdin)?,
+        "start" | "prepare" => start::begin(&ground, words, *verb == "start", stdin)?,
+        "observe" => observe::observe(&ground, words)?,
+        "end" => end::end(&ground.existing(words)?, words)?,
+        "remove" => end::remove(&ground.existing(words)?)?,
+        "read" => {
+            observe::read(&ground.existing(words)?, words, stdout)?;
+            return Ok(0);
+        }
+        "setup" => {
+            observe::bytes(&ground.existing(words)?.path("setup.log"), 0, u64::MAX, stdout)?;
+            return Ok(0);
+        }
+        "fetch" => {
+            let session = ground.existing(words)?;
+            let from = words.get(1).and_then(|word| number(word));
+            let from = from.ok_or_else(|| Fault::new(64, "fetch needs an offset"))?;
+            observe::bytes(&session.path("results.bundle"), from, u64::MAX, stdout)?;
+            return Ok(0);
+        }
+        _ => return fail(64, format!("there is no verb '{verb}'")),
+    };
+    say(&text)?;
+    Ok(0)
+}
+
+/// Whether the script does it: what is git's work, and what a scheduler has to be asked for.
+fn is_scripted(ground: &Ground, verb: &str, words: &[&str]) -> Done<bool> {
+    Ok(match verb {
+        "collect" | "submit" | "task" => true,
+        "observe" if words.is_empty() => ground.all()?.iter().any(|id| ground.at(id).is_scheduled()),
+        "observe" | "end" | "remove" | "read" => {
+            let known = words.iter().filter(|word| crate::session::is_session_id(word));
+            known.map(|id| ground.at(id)).any(|session| session.is_scheduled())
+        }
+        _ => false,
+    })
+}
