@@ -53,6 +53,36 @@ impl VMSize {
     }
 }
 
+/// What a session may use of a machine, for engines that give out processors and memory themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// Processors.
+    pub(crate) processors: usize,
+    /// Memory in MB.
+    pub(crate) memory_mb: usize,
+}
+
+impl Share {
+    /// The share of each of `sessions` in the Azure machine `sku`; `None`: it is none of the series that are known.
+    pub(crate) fn of(sku: &str, sessions: usize) -> Option<Self> {
+        let name = sku.strip_prefix("Standard_")?;
+        let gb_each = match name.as_bytes().first()? {
+            b'D' => 4,
+            b'E' => 8,
+            _ => return None,
+        };
+        let digits: String = name.chars().skip(1).take_while(char::is_ascii_digit).collect();
+        let all: usize = digits.parse().ok().filter(|all| (1..=1024).contains(all))?;
+        let sessions = sessions.max(1);
+        Some(Self { processors: (all / sessions).max(1), memory_mb: all * gb_each * 1024 / sessions })
+    }
+
+    /// The share in the words of `sbatch`.
+    pub(crate) fn sbatch(self) -> [String; 2] {
+        [format!("--cpus-per-task={}", self.processors), format!("--mem={}M", self.memory_mb)]
+    }
+}
+
 impl fmt::Display for VMSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -70,5 +100,28 @@ impl FromStr for VMSize {
     fn from_str(word: &str) -> Result<Self, UnknownSize> {
         let lower = word.to_ascii_lowercase();
         Self::ALL.into_iter().find(|size| size.name() == lower).ok_or_else(|| UnknownSize(word.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Share, VMSize};
+
+    #[test]
+    fn a_tier_is_a_share_of_its_machine() {
+        let shares = VMSize::ALL.map(|size| Share::of(size.azure_size(), size.capacity()).unwrap());
+        assert_eq!(shares.map(|share| share.processors), [8, 4, 4, 4]);
+        assert_eq!(shares.map(|share| share.memory_mb), [32_768; 4]);
+        assert_eq!(Share::of("Standard_D2s_v3", 1).unwrap().sbatch(), ["--cpus-per-task=2", "--mem=8192M"]);
+        for unknown in [
+            "",
+            "Standard_",
+            "Standard_D",
+            "Standard_NC6s_v3",
+            "D2s_v3",
+            "Standard_D99999999999999999999s_v3",
+        ] {
+            assert_eq!(Share::of(unknown, 1), None, "{unknown}");
+        }
     }
 }

@@ -6,6 +6,11 @@ pub(crate) mod fault;
 mod local;
 mod ssh;
 
+use std::path::Path;
+
+use crate::error::{ErrorContext, RemoteError};
+use crate::runner::RemoteCommandRunner;
+
 pub use local::LocalRunner;
 pub use ssh::{Destination, SshRunner};
 
@@ -15,8 +20,23 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// The command line that stores its stdin as `destination`, whole or not at all. A relative one is below the home.
-pub(crate) fn store(destination: &std::path::Path) -> String {
+fn store(destination: &Path) -> String {
     let place = quoted(&destination.display().to_string());
     let script = "umask 077; cd && cat >\"$1.new.$$\" && mv -f \"$1.new.$$\" \"$1\" && exit; c=$?; rm -f \"$1.new.$$\"; exit $c";
     format!("sh -c '{script}' sh {place}")
+}
+
+/// Copies a file to a machine by a runner's own pipe.
+pub(crate) async fn copy(
+    runner: &dyn RemoteCommandRunner,
+    source: &Path,
+    machine: &str,
+    destination: &Path,
+) -> Result<(), RemoteError> {
+    let answer = runner.pipe(machine, &store(destination), Some(source), None).await?;
+    if answer.status == 0 {
+        return Ok(());
+    }
+    let why = format!("{}: {}", destination.display(), answer.stderr.trim());
+    Err(RemoteError::Transfer(ErrorContext::new(why).with("host", machine)))
 }

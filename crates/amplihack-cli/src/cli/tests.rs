@@ -28,7 +28,7 @@ fn pages() -> Vec<PathBuf> {
 fn arguments(line: &str) -> Vec<String> {
     let call = &line[line.find("amplihack ").unwrap()..];
     // No file of this machine is written.
-    let is_outside = |at: &usize| call[..*at].matches(['\'', '"']).count() % 2 == 0;
+    let is_outside = |at: &usize| call[..*at].matches(['\'', '"']).count().is_multiple_of(2);
     let redirected = call.match_indices(" >").map(|(at, _)| at).find(is_outside);
     let call = &call[..redirected.unwrap_or(call.len())];
     // The function stands for the program, ends with the first call, and nothing else is run.
@@ -53,7 +53,7 @@ fn every_command_line_of_the_pages_is_read() {
             let calls = block.commands.lines().filter(|line| {
                 line.starts_with("amplihack ")
                     || line.contains("| amplihack ")
-                    || line.contains("=") && line.contains(" amplihack ")
+                    || line.contains('=') && line.contains(" amplihack ")
             });
             // `…` stands for words of the reader's.
             for line in calls.filter(|line| !line.contains(" … ")) {

@@ -16,6 +16,7 @@ use crate::client::watch::{Show, reached};
 use crate::error::{ErrorContext, RemoteError};
 use crate::options::{ExecOptions, WorkflowResult};
 use crate::pool::Wants;
+use crate::size::Share;
 use crate::state::MadeFor;
 
 /// How much longer than the far side's own limit this side waits.
@@ -41,6 +42,8 @@ impl Client {
         self.settle(&ground).await?;
         let client =
             Self { host: options.vm_options.vm_name.clone().or_else(|| self.host.clone()), ..self.clone() };
+        // Keys are those of `start`: an `exec` always works.
+        let client = Self { idempotency_key: None, ..client };
         let id = client.begin_one(&ground, backend, &options).await?;
         let deadline = Instant::now() + Duration::from_secs(options.timeout_minutes * 60) + SLACK;
         let session = match client.follow_until(&ground, &id, 0, Some(deadline), show).await {
@@ -59,7 +62,9 @@ impl Client {
             .bring_home(&ground, &id, &options.repo_path)
             .await
             .map_err(|error| error.with("vm", &session.vm_name))?;
-        let vm_name = client.clean_up(&ground, &id, &session.vm_name, options.vm_options.keep_vm).await?;
+        // One that the user named is the user's to give back.
+        let keep = options.vm_options.keep_vm || client.host.is_some();
+        let vm_name = client.clean_up(&ground, &id, &session.vm_name, keep).await?;
         let exit_code = session.exit_code.ok_or_else(|| {
             let record = ground.read().ok().and_then(|state| state.sessions.get(&id).cloned());
             let why =
@@ -106,10 +111,11 @@ impl Client {
             port: vm.tunnel_port,
             key: Secret::new(options.api_key.clone()),
             timeout_seconds: Some(options.timeout_minutes * 60),
+            share: Share::of(&vm.size, 1),
             package,
             repo: options.repo_path.display().to_string(),
         };
-        let (ids, mut outcomes) = self.begin(ground, &job).await?;
+        let (ids, mut outcomes) = self.begin(ground, &job).await?.unwrap_or_default();
         let id = ids.into_iter().next().unwrap_or_default();
         match outcomes.remove(&id) {
             Some(Err(error)) => Err(error.with("session_id", &id)),

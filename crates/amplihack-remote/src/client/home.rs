@@ -111,9 +111,10 @@ impl Client {
     ) -> Result<Option<IntegrationSummary>, RemoteError> {
         let record = ground.read()?.session(id)?.clone();
         let far = reached(ground, &record)?;
-        let (_, log_bytes) = self.observe_one(ground, &far, id).await?;
+        let (_, log_bytes) =
+            self.observe_one(ground, &far, id).await.map_err(|error| recoverable(error, id))?;
         self.say(&format!("gathering the work of {id}"));
-        let collected = far.collect(id).await?;
+        let collected = far.collect(id).await.map_err(|error| recoverable(error, id))?;
         let summary = if collected.bytes == 0 {
             None
         } else {
@@ -222,7 +223,7 @@ async fn download(far: &Far, id: &str, collected: &Collected, to: &Path) -> Resu
 
 /// Says that nothing is lost, and how to get it.
 fn recoverable(error: RemoteError, id: &str) -> RemoteError {
-    error
-        .with("session_id", id)
-        .with("hint", format!("nothing was deleted; try again: amplihack remote pull {id}"))
+    let first = error.fact("hint").map(|hint| format!("{hint}; ")).unwrap_or_default();
+    let hint = format!("{first}nothing was deleted; try again: amplihack remote pull {id}");
+    error.with("session_id", id).with("hint", hint)
 }

@@ -7,6 +7,7 @@ mod home;
 mod machines;
 mod missing;
 mod refresh;
+mod send;
 mod start;
 mod validate;
 mod watch;

@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::client::answers::{ListRow, Listing};
 use crate::client::ground::{Ground, now};
 use crate::client::machines::found;
-use crate::client::start::job_name;
+use crate::client::send::job_name;
 use crate::error::RemoteError;
 use crate::options::{ListOptions, RemoteStatus, StatusOptions};
 use crate::pool::{Action, Change, HostSeen, Job, LookedUp, Observations, SeenSession};
@@ -215,8 +215,7 @@ impl Client {
                 };
                 let batch: Vec<String> = state.sessions.iter().filter_map(in_job).collect();
                 let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
-                let options =
-                    self.hosts.hosts.get(&machine).map(|host| host.options.clone()).unwrap_or_default();
+                let options = self.job_options(&machine, state.session(&id)?.job_options.clone());
                 match far.submit(&name, &batch, &options).await {
                     Ok(_) => ground.change(|state| {
                         state.submitted(&batch);

@@ -14,13 +14,13 @@ use crate::client::ground::{Ground, now};
 use crate::client::refresh::GRACE;
 use crate::client::{Client, invalid, unheard};
 use crate::error::{ErrorContext, RemoteError};
-use crate::far::Far;
 use crate::mode::CommandMode;
 use crate::options::StartOptions;
 use crate::package::{Package, PackageOptions};
 use crate::pool::{Make, Reservation, Wants};
-use crate::protocol::{Claim, FarState, SessionSpec};
+use crate::protocol::SessionSpec;
 use crate::session::Session;
+use crate::size::Share;
 use crate::state::{Machine, MadeFor, NewSession, Phase, State};
 use crate::work::Work;
 
@@ -39,12 +39,14 @@ pub(super) struct Job {
     pub(super) port: Option<u16>,
     pub(super) key: Secret,
     pub(super) timeout_seconds: Option<u64>,
+    /// What a scheduler is asked for.
+    pub(super) share: Option<Share>,
     pub(super) package: Package,
     pub(super) repo: String,
 }
 
 /// What came of each session, by its id.
-type Outcomes = BTreeMap<String, Result<(), RemoteError>>;
+pub(super) type Outcomes = BTreeMap<String, Result<(), RemoteError>>;
 
 impl Client {
     /// Starts a session a prompt. What went wrong with one is in its row; an error is about all of them, and nothing was started.
@@ -70,19 +72,24 @@ impl Client {
             except: BTreeSet::new(),
         };
         let job = Job {
-            prompts: options.prompts,
+            prompts: options.prompts.clone(),
             mode: options.command,
             max_turns: options.max_turns,
             wants,
             extra: Vec::new(),
             port: options.tunnel_port,
-            key: Secret::new(options.api_key),
+            key: Secret::new(options.api_key.clone()),
             timeout_seconds: None,
+            share: Share::of(options.size.azure_size(), options.size.capacity()),
             package,
             repo: options.repo_path.display().to_string(),
         };
-        let (ids, outcomes) = self.begin(&ground, &job).await?;
-        self.rows(&ground, &job.prompts, &ids, outcomes)
+        match self.begin(&ground, &job).await? {
+            Some((ids, outcomes)) => rows(&ground, &job.prompts, &ids, outcomes),
+            None => self.made_before(&ground, &options)?.ok_or_else(|| {
+                RemoteError::Execution("the sessions of the idempotency key are gone again".into())
+            }),
+        }
     }
 
     /// How machines are made for `backend`, if at all.
@@ -147,15 +154,15 @@ impl Client {
         Ok(package)
     }
 
-    /// Writes the sessions down, gets each a slot, and starts it there.
+    /// Writes the sessions down, gets each a slot, and starts it there. `None`: another process has just done so by the same key.
     pub(super) async fn begin(
         &self,
         ground: &Ground,
         job: &Job,
-    ) -> Result<(Vec<String>, Outcomes), RemoteError> {
+    ) -> Result<Option<(Vec<String>, Outcomes)>, RemoteError> {
         let mut wants = job.wants.clone();
         let unready = self.look_over(ground, &mut wants).await?;
-        let ids = self.write_down(ground, job)?;
+        let Some(ids) = self.write_down(ground, job)? else { return Ok(None) };
         let reservation = ground.change(|state| state.reserve(&ids, &wants, &ground.me, now()))?;
         let mut outcomes = self.make_all(ground, job, &reservation).await;
         for id in &reservation.queued {
@@ -191,7 +198,7 @@ impl Client {
             }
         }
         self.settle_failures(ground, &outcomes).await?;
-        Ok((ids, outcomes))
+        Ok(Some((ids, outcomes)))
     }
 
     /// Makes the configured machines known, and leaves out those that miss something. Answers what each of those misses.
@@ -224,8 +231,12 @@ impl Client {
         Ok(unready)
     }
 
-    fn write_down(&self, ground: &Ground, job: &Job) -> Result<Vec<String>, RemoteError> {
+    fn write_down(&self, ground: &Ground, job: &Job) -> Result<Option<Vec<String>>, RemoteError> {
         ground.change(|state| {
+            // Looked at again under the lock: of starts with one key at the same time only one starts something.
+            if self.idempotency_key.as_ref().is_some_and(|key| !state.made_by_key(key).is_empty()) {
+                return Ok(None);
+            }
             let mut ids = Vec::new();
             for (number, prompt) in job.prompts.iter().enumerate() {
                 let new = NewSession {
@@ -246,9 +257,12 @@ impl Client {
                 record.labels = self.labels.iter().cloned().collect();
                 record.idempotency_key.clone_from(&self.idempotency_key);
                 record.prompt_number = u32::try_from(number).ok();
+                if let (Backend::Slurm, Some(share)) = (job.wants.backend, job.share) {
+                    record.job_options = share.sbatch().to_vec();
+                }
                 ids.push(id);
             }
-            Ok(ids)
+            Ok(Some(ids))
         })
     }
 
@@ -346,135 +360,6 @@ impl Client {
         })
     }
 
-    /// Sends what sessions share once, then each session.
-    async fn send_all(
-        &self,
-        ground: &Ground,
-        far: &Far,
-        backend: Backend,
-        package: &Package,
-        mut specs: Vec<SessionSpec>,
-        key: &Secret,
-    ) -> Outcomes {
-        let stored = match self.missing_there(ground, far, package, &mut specs).await {
-            Ok(package) => {
-                self.say(&format!("sending {} KB to {}", package.bytes() / 1024, far.machine()));
-                self.store(far, &package).await
-            }
-            Err(error) => Err(error),
-        };
-        let mut outcomes = Outcomes::new();
-        let ids: Vec<String> = specs.iter().map(|spec| spec.id.clone()).collect();
-        for spec in specs {
-            let stop = self.fail_fast && outcomes.values().any(Result::is_err);
-            let outcome = match &stored {
-                Err(error) => Err(error.clone()),
-                Ok(()) if stop => {
-                    Err(RemoteError::Execution("an earlier session could not be started".into()))
-                }
-                Ok(()) => self.send(ground, far, backend, &spec, key).await,
-            };
-            outcomes.insert(spec.id, outcome);
-        }
-        if backend == Backend::Slurm {
-            let mut good: Vec<String> =
-                ids.into_iter().filter(|id| matches!(outcomes.get(id), Some(Ok(())))).collect();
-            // Whoever submits the job again has them in the order of the state.
-            good.sort();
-            if let Err(error) = self.submit(ground, far, &good).await {
-                outcomes.extend(good.into_iter().map(|id| (id, Err(error.clone()))));
-            }
-        }
-        outcomes
-    }
-
-    async fn store(&self, far: &Far, package: &Package) -> Result<(), RemoteError> {
-        let artefacts: Vec<_> = [&package.bundle, &package.extra].into_iter().flatten().collect();
-        let digests: Vec<&str> = artefacts.iter().map(|artefact| artefact.sha256.as_str()).collect();
-        let there = far.has(&digests).await?;
-        for artefact in artefacts {
-            if !there.contains(&artefact.sha256) {
-                far.put(&artefact.path, &artefact.sha256).await?;
-            }
-        }
-        self.upload_where_missing(far).await
-    }
-
-    async fn upload_where_missing(&self, far: &Far) -> Result<(), RemoteError> {
-        let Some(program) = &self.upload else { return Ok(()) };
-        let probe = far.probe(&["amplihack"]).await?;
-        if probe.programs.iter().any(|(_, version)| version.is_some()) {
-            return Ok(());
-        }
-        if probe.machine != std::env::consts::ARCH {
-            let said = format!(
-                "this amplihack is for {}, and {} is {}",
-                std::env::consts::ARCH,
-                far.machine(),
-                probe.machine
-            );
-            let context = ErrorContext::new(said).with("hint", "install amplihack there");
-            return Err(RemoteError::Provisioning(context.with("host", far.machine())));
-        }
-        self.say(&format!("sending amplihack to {}", far.machine()));
-        far.install(program, "amplihack").await?;
-        Ok(())
-    }
-
-    /// Sends one session, and says what is known of it then.
-    async fn send(
-        &self,
-        ground: &Ground,
-        far: &Far,
-        backend: Backend,
-        spec: &SessionSpec,
-        key: &Secret,
-    ) -> Result<(), RemoteError> {
-        ground.change(|state| state.advance(&spec.id, Phase::Sent))?;
-        let claimed = match backend {
-            Backend::Slurm => far.prepare(spec, Some(key)).await,
-            _ => far.start(spec, Some(key)).await,
-        };
-        match claimed {
-            Ok(Claim::Started | Claim::Already) => {}
-            // The connection may have been cut after the far side had done it: the machine knows.
-            Err(error) => {
-                let seen = far.observe(&[&spec.id]).await;
-                match seen.as_ref().map(|seen| seen.first().map(|seen| seen.state)) {
-                    Ok(Some(FarState::Running | FarState::Ended(_) | FarState::Killed(_))) => {}
-                    Ok(Some(FarState::Waiting)) if backend == Backend::Slurm => {}
-                    _ => return Err(error),
-                }
-            }
-        }
-        ground.change(|state| {
-            if backend == Backend::Slurm {
-                return state.advance(&spec.id, Phase::Claimed);
-            }
-            state.started(&spec.id, now()).map(|_| ())
-        })
-    }
-
-    async fn submit(&self, ground: &Ground, far: &Far, ids: &[String]) -> Result<(), RemoteError> {
-        let Some(first) = ids.first() else { return Ok(()) };
-        let name = job_name(first);
-        // Before it is submitted: whoever comes after a crash looks for the job by this name.
-        ground.change(|state| {
-            for id in ids {
-                state.session_mut(id)?.job = Some(name.clone());
-            }
-            Ok(())
-        })?;
-        let options =
-            self.hosts.hosts.get(far.machine()).map(|host| host.options.clone()).unwrap_or_default();
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        far.submit(&name, &ids, &options).await?;
-        ground.change(|state| {
-            state.submitted(&ids);
-            Ok(())
-        })
-    }
-
     /// What was not started gives its slot back; where nobody knows, that is left to be found out.
     async fn settle_failures(&self, ground: &Ground, outcomes: &Outcomes) -> Result<(), RemoteError> {
         for (id, outcome) in outcomes {
@@ -491,7 +376,7 @@ impl Client {
                     Ok(())
                 })?;
                 if claimed {
-                    Self::end_claimed(ground, id).await?;
+                    end_claimed(ground, id).await?;
                 }
             }
         }
@@ -518,39 +403,33 @@ impl Client {
         }
         Ok(())
     }
-
-    /// Makes sure that what was claimed never runs; a machine that does not answer is told at the next look.
-    async fn end_claimed(ground: &Ground, id: &str) -> Result<(), RemoteError> {
-        let state = ground.read()?;
-        let ended = ground.far_of(&state, &state.session(id)?.session.vm_name)?.end(id, GRACE).await;
-        if ended.is_ok_and(|survivors| survivors == 0) {
-            ground.change(|state| state.end_confirmed(id))?;
-        }
-        Ok(())
-    }
-
-    fn rows(
-        &self,
-        ground: &Ground,
-        prompts: &[String],
-        ids: &[String],
-        mut outcomes: Outcomes,
-    ) -> Result<Started, RemoteError> {
-        let state = ground.read()?;
-        let row = |(prompt, id): (&String, &String)| {
-            let outcome = match outcomes.remove(id) {
-                Some(Err(error)) => Err(error.with("session_id", id)),
-                _ => state.session(id).map(|record| record.session.clone()),
-            };
-            StartRow { prompt: prompt.clone(), outcome }
-        };
-        Ok(Started { rows: prompts.iter().zip(ids).map(row).collect() })
-    }
 }
 
-/// The name of a scheduler's job for sessions of which this is the first.
-pub(super) fn job_name(first: &str) -> String {
-    format!("amplihack-{}", first.trim_start_matches("sess-"))
+/// Makes sure that what was claimed never runs; a machine that does not answer is told at the next look.
+async fn end_claimed(ground: &Ground, id: &str) -> Result<(), RemoteError> {
+    let state = ground.read()?;
+    let ended = ground.far_of(&state, &state.session(id)?.session.vm_name)?.end(id, GRACE).await;
+    if ended.is_ok_and(|survivors| survivors == 0) {
+        ground.change(|state| state.end_confirmed(id))?;
+    }
+    Ok(())
+}
+
+fn rows(
+    ground: &Ground,
+    prompts: &[String],
+    ids: &[String],
+    mut outcomes: Outcomes,
+) -> Result<Started, RemoteError> {
+    let state = ground.read()?;
+    let row = |(prompt, id): (&String, &String)| {
+        let outcome = match outcomes.remove(id) {
+            Some(Err(error)) => Err(error.with("session_id", id)),
+            _ => state.session(id).map(|record| record.session.clone()),
+        };
+        StartRow { prompt: prompt.clone(), outcome }
+    };
+    Ok(Started { rows: prompts.iter().zip(ids).map(row).collect() })
 }
 
 fn no_room(wants: &Wants, unready: &BTreeMap<String, Vec<String>>) -> RemoteError {

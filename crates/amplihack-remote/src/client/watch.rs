@@ -43,16 +43,11 @@ impl Client {
         loop {
             let bytes = far.read(&options.session_id, from, Duration::ZERO).await?.bytes;
             match tail(&bytes, lines) {
-                Some(text) => return self.shown(&ground, &options.session_id, text),
-                None if from == 0 => return self.shown(&ground, &options.session_id, &bytes),
+                Some(text) => return shown(&ground, &options.session_id, text),
+                None if from == 0 => return shown(&ground, &options.session_id, &bytes),
                 None => from = from.saturating_sub(16 * TAIL),
             }
         }
-    }
-
-    fn shown(&self, ground: &Ground, id: &str, bytes: &[u8]) -> Result<SessionOutput, RemoteError> {
-        let session = ground.read()?.session(id)?.session.clone();
-        Ok(SessionOutput { session, output: String::from_utf8_lossy(bytes).into_owned() })
     }
 
     /// What making a session's work tree said.
@@ -205,6 +200,11 @@ impl Client {
             }
         }
     }
+}
+
+fn shown(ground: &Ground, id: &str, bytes: &[u8]) -> Result<SessionOutput, RemoteError> {
+    let session = ground.read()?.session(id)?.session.clone();
+    Ok(SessionOutput { session, output: String::from_utf8_lossy(bytes).into_owned() })
 }
 
 /// The far side of a session that got there.

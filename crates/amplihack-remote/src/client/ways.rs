@@ -15,7 +15,7 @@ use crate::error::RemoteError;
 use crate::runner::{CommandOutput, RemoteCommandRunner};
 use crate::state::Machine;
 use crate::transport::call::call;
-use crate::transport::{Destination, LocalRunner, SshRunner, quoted, store};
+use crate::transport::{Destination, LocalRunner, SshRunner, copy, quoted};
 
 /// How long azlin may take to make a machine: it waits for ssh, and then for the machine's own preparations.
 const MAKING: Duration = Duration::from_mins(30);
@@ -152,18 +152,7 @@ impl RemoteCommandRunner for Ways {
     }
 
     async fn transfer(&self, source: &Path, vm_name: &str, destination: &Path) -> Result<(), RemoteError> {
-        match self.way(vm_name) {
-            Way::Here => self.here.transfer(source, vm_name, destination).await,
-            Way::Ssh => self.ssh.transfer(source, vm_name, destination).await,
-            Way::Azlin => {
-                let answer = self.pipe(vm_name, &store(destination), Some(source), None).await?;
-                if answer.status == 0 {
-                    return Ok(());
-                }
-                let why = format!("{}: {}", destination.display(), answer.stderr.trim());
-                Err(RemoteError::Transfer(why.into()).with("host", vm_name))
-            }
-        }
+        copy(self, source, vm_name, destination).await
     }
 
     async fn pipe(

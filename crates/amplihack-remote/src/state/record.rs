@@ -92,9 +92,12 @@ pub struct SessionRecord {
     /// Bundles that it stands on, oldest first: earlier sessions sent them there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bases: Vec<String>,
-    /// The scheduler's number of its job.
+    /// The name of its scheduler's job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+    /// What its job asks for, in the scheduler's words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub job_options: Vec<String>,
     /// The user's words to find it by.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub labels: BTreeSet<String>,
@@ -137,6 +140,7 @@ impl From<Session> for SessionRecord {
             bundle: None,
             bases: Vec::new(),
             job: None,
+            job_options: Vec::new(),
             labels: BTreeSet::new(),
             idempotency_key: None,
             prompt_number: None,

@@ -8,8 +8,8 @@ use amplihack_utils::env::Env;
 use async_trait::async_trait;
 
 use super::call::{call, harmless};
-use super::store;
-use crate::error::{ErrorContext, RemoteError};
+use super::copy;
+use crate::error::RemoteError;
 use crate::runner::{CommandOutput, RemoteCommandRunner};
 
 /// How long a command may take, and one that moves files.
@@ -55,14 +55,7 @@ impl RemoteCommandRunner for LocalRunner {
     }
 
     async fn transfer(&self, source: &Path, vm_name: &str, destination: &Path) -> Result<(), RemoteError> {
-        let answer = self.pipe(vm_name, &store(destination), Some(source), None).await?;
-        match answer.status {
-            0 => Ok(()),
-            _ => Err(RemoteError::Transfer(
-                ErrorContext::new(format!("{}: {}", destination.display(), answer.stderr.trim()))
-                    .with("host", vm_name),
-            )),
-        }
+        copy(self, source, vm_name, destination).await
     }
 
     async fn pipe(

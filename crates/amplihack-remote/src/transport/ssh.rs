@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
 use super::call::{call, harmless};
-use super::{control, fault, store};
+use super::{control, copy, fault};
 use crate::error::{ErrorContext, RemoteError};
 use crate::runner::{CommandOutput, RemoteCommandRunner};
 
@@ -225,14 +225,7 @@ impl RemoteCommandRunner for SshRunner {
     }
 
     async fn transfer(&self, source: &Path, vm_name: &str, destination: &Path) -> Result<(), RemoteError> {
-        let answer = self.pipe(vm_name, &store(destination), Some(source), None).await?;
-        match answer.status {
-            0 => Ok(()),
-            _ => Err(RemoteError::Transfer(
-                ErrorContext::new(format!("{}: {}", destination.display(), answer.stderr.trim()))
-                    .with("host", vm_name),
-            )),
-        }
+        copy(self, source, vm_name, destination).await
     }
 
     async fn pipe(

@@ -1,5 +1,6 @@
 //! What the crate promises, from outside: files, processes, machines.
 
+mod client;
 mod collect;
 mod ends;
 mod far;

@@ -12,6 +12,8 @@ use crate::support::{LONG, block_on, mark, marked, sh, wait_until};
 
 const SCRIPT: &str = "SESSION_TEST_SCRIPT";
 const TERMINAL: &str = "SESSION_TEST_TERMINAL";
+/// Names the variable with the grace in milliseconds.
+const GRACE: &str = "LAUNCHER_GRACE";
 const MARK: &str = "SESSION_TEST_MARK";
 const LIBRARY: &str = "SESSION_TEST_LIBRARY";
 
@@ -28,7 +30,7 @@ fn launcher() {
         stdin: if owned { amplihack_session::Input::Inherit } else { amplihack_session::Input::Null },
         stdout: Output::Inherit,
         stderr: Output::Inherit,
-        grace: Duration::from_millis(500),
+        grace: Duration::from_millis(env.text(GRACE).map_or(500, |grace| grace.parse().unwrap())),
         tag: format!("run-{}", env.text(MARK).unwrap()),
         subreaper: ours,
         signals: ours,
@@ -65,11 +67,16 @@ struct Launched {
 }
 
 fn launch(script: &str, owned: bool) -> Launched {
+    launch_with("500", script, owned)
+}
+
+/// The same with a grace of so many milliseconds.
+fn launch_with(grace: &str, script: &str, owned: bool) -> Launched {
     let directory = tempfile::tempdir().unwrap();
     let ready = directory.path().join("ready");
     let script = script.replace("READY", &format!("touch {}", ready.display()));
     let (mut command, entry) = launcher_command(&script, owned);
-    let child = command.spawn().unwrap();
+    let child = command.env(GRACE, grace).spawn().unwrap();
     wait_until("the script is ready", || ready.exists());
     Launched { child, entry, _directory: directory }
 }
@@ -122,14 +129,16 @@ fn a_child_that_ignores_everything_is_killed() {
 
 #[test]
 fn a_second_and_third_ctrl_c_do_not_wait() {
-    let launched = launch("trap '' INT TERM; READY; for i in $(seq 600); do sleep 0.05; done", false);
+    // With a grace of two minutes it would come to its own end, half a minute later.
+    let launched =
+        launch_with("120000", "trap '' INT TERM; READY; for i in $(seq 600); do sleep 0.05; done", false);
     let start = Instant::now();
     for _ in 0..3 {
         launched.signal(Signal::INT);
         std::thread::sleep(Duration::from_millis(60));
     }
     assert_eq!(launched.end().0, Some(130));
-    assert!(start.elapsed() < Duration::from_millis(900), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(25), "{:?}", start.elapsed());
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn prose(page: &str) -> Vec<String> {
             None if ticks.len() >= 3 => fence = Some(ticks),
             None => {
                 let spans = line.split('`').enumerate();
-                lines.push(spans.map(|(at, part)| if at % 2 == 0 { part } else { "" }).collect());
+                lines.push(spans.map(|(at, part)| if at.is_multiple_of(2) { part } else { "" }).collect());
             }
         }
     }
@@ -130,13 +130,13 @@ fn exists(name: &str, sources: &[Source]) -> bool {
     })
 }
 
-/// Whether the attribute of a test stands above `function`.
+/// Whether the attribute of a test stands above `function`, or a macro that makes tests around it.
 fn is_test(text: &str, function: &str) -> bool {
     text.match_indices(function).any(|(at, _)| {
         let above: Vec<&str> = text[..at].lines().rev().take(4).collect();
-        above
-            .iter()
-            .any(|line| line.trim().starts_with("#[test]") || line.trim().starts_with("#[tokio::test"))
+        above.iter().any(|line| {
+            ["#[test]", "#[tokio::test", "everywhere! {"].iter().any(|mark| line.trim().starts_with(mark))
+        })
     })
 }
 
@@ -159,9 +159,11 @@ fn rows(page: &str) -> Vec<(String, String)> {
 fn every_promise_and_every_known_failure_names_a_test_that_exists() {
     let sources = sources();
     let mut breaches = Vec::new();
-    for page in ["docs/compliance.md", "docs/known-failures.md"] {
+    for (page, least) in
+        [("docs/compliance.md", 100), ("docs/known-failures.md", 100), ("docs/remote/requirements.md", 24)]
+    {
         let rows = rows(&read(Path::new(page)));
-        assert!(rows.len() > 100, "{page} has {} rows", rows.len());
+        assert!(rows.len() >= least, "{page} has {} rows", rows.len());
         for (section, row) in rows {
             let cell = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
             let named: Vec<&str> =

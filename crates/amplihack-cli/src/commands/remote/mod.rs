@@ -103,7 +103,7 @@ pub(super) fn placed(mut client: Client, place: Where) -> Result<(Client, Option
         client.env.push((name, value));
     }
     if std::io::stderr().is_terminal() {
-        client.progress = Some(Arc::new(|text| ui::plain(text)));
+        client.progress = Some(Arc::new(ui::plain));
     }
     Ok((client, state_file))
 }

@@ -140,8 +140,17 @@ pub(super) fn ended(session: &Session) -> String {
 pub(super) fn code(session: &Session) -> u8 {
     match (session.status, session.exit_code) {
         (SessionStatus::Completed, _) => 0,
-        (_, Some(code)) if code != 0 => u8::try_from(code & 0xff).unwrap_or(1),
+        (_, Some(code)) if code != 0 => low(code),
         _ => 1,
+    }
+}
+
+/// An exit code as this process's own: what is no success does not become one.
+pub(super) fn low(code: i32) -> u8 {
+    match u8::try_from(code & 0xff) {
+        Ok(0) | Err(_) if code != 0 => 1,
+        Ok(low) => low,
+        Err(_) => 1,
     }
 }
 
@@ -164,7 +173,7 @@ fn machines_in_short(vms: &[PoolVm]) -> String {
         let place: Vec<&str> =
             [vm.size.as_str(), vm.region.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
         let place = if place.is_empty() { String::new() } else { format!(" ({})", place.join(", ")) };
-        let percent = if vm.capacity == 0 { 0 } else { vm.active_sessions * 100 / vm.capacity };
+        let percent = (vm.active_sessions * 100).checked_div(vm.capacity).unwrap_or(0);
         let _ = writeln!(text, "  {}{place}", vm.name);
         let _ = writeln!(text, "    Sessions: {}/{} ({percent}% capacity)", vm.active_sessions, vm.capacity);
     }
@@ -216,7 +225,7 @@ pub(super) fn masked(text: &str, raw: bool) -> String {
 }
 
 /// Writes bytes of an agent to stdout.
-pub(super) fn bytes(bytes: &[u8]) -> io::Result<()> {
+fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     out.flush()
@@ -263,3 +272,6 @@ fn write_masked(lines: &[u8]) -> io::Result<()> {
         Err(_) => bytes(redact(&String::from_utf8_lossy(lines)).as_bytes()),
     }
 }
+
+#[cfg(test)]
+mod tests;

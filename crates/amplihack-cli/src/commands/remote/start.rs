@@ -39,8 +39,11 @@ pub(super) fn exec(client: Client, args: ExecArgs) -> Result<u8, Failure> {
     };
     let json = args.json;
     // The agent's output belongs to the person who waits; with --json stdout is the object's.
-    let mut show = |bytes: &[u8]| if json { Ok(()) } else { render::bytes(bytes) };
-    let result = match drive(client.exec_showing(options, state_file.as_deref(), &mut show))? {
+    let mut mask = render::Mask::new(false);
+    let mut show = |bytes: &[u8]| if json { Ok(()) } else { mask.show(bytes) };
+    let driven = drive(client.exec_showing(options, state_file.as_deref(), &mut show));
+    mask.finish().map_err(|error| Failure::system("stdout could not be written", &error))?;
+    let result = match driven? {
         Driven::Done(result) => result,
         Driven::Interrupted(code) => {
             ui::note("hint", "the session goes on; see 'amplihack remote list', then wait, pull or kill it");
@@ -54,7 +57,7 @@ pub(super) fn exec(client: Client, args: ExecArgs) -> Result<u8, Failure> {
     } else {
         ui::progress(&render::exec(&result));
     }
-    Ok(u8::try_from(result.exit_code & 0xff).unwrap_or(1))
+    Ok(render::low(result.exit_code))
 }
 
 /// Starts a session a prompt; each has its own row and its own fate.

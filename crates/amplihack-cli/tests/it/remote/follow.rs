@@ -1,9 +1,10 @@
-//! A follower survives cut connections.
+//! Cut connections, and a client that goes away: the session goes on, and its output and work are had later.
 
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::remote::exec::last;
 use crate::remote::world::{Kind, World};
 
 /// Ends the processes that serve connections of the session's user.
@@ -57,5 +58,38 @@ fn a_follower_gets_every_byte_once_through_five_cut_connections() {
         let session = world.session(&id);
         assert_ne!(session["exit_code"], 0, "{session}");
         output.assert_code(session["exit_code"].as_i64().unwrap().try_into().unwrap());
+    });
+}
+
+#[test]
+fn an_exec_that_is_interrupted_leaves_a_session_that_is_brought_home_later() {
+    World::with(Kind::Ssh, |world| {
+        let play =
+            "PLAY=echo x >made; tell begun; while ! [ -e \"$HOME/go\" ]; do sleep 0.05; done; tell over";
+        let mut exec = world.remote(&["exec", "auto", "do it", "--env", play]).spawn();
+        exec.until_stdout_has("begun");
+        let id = last(world);
+        let host = world.host(&id).unwrap();
+        host.cut();
+        std::fs::write(host.home().join("go"), "").unwrap();
+        let log = world.far(&id).join("log");
+        world.until("the end", || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("over")));
+        exec.signal(Signal::INT);
+        let output = exec.wait();
+        output
+            .assert_code(130)
+            .assert_stderr_has("the session goes on")
+            .assert_stderr_has("amplihack remote list");
+        // Nothing was deleted, and nothing is guessed.
+        assert_eq!(world.session(&id)["status"], "running");
+        host.join();
+        let ended = world.wait(&[id.clone()]);
+        assert_eq!(
+            (&ended[0]["status"], &ended[0]["exit_code"]),
+            (&"completed".into(), &0.into()),
+            "{ended:?}"
+        );
+        world.run(&["output", &id]).assert_code(0).assert_stdout_has("over\n");
+        world.run(&["pull", &id]).assert_code(0).assert_stdout_has("Files changed: 1\n");
     });
 }

@@ -40,6 +40,7 @@ mod canary;
 mod doctor;
 mod exec;
 mod follow;
+mod incremental;
 mod prompts;
 mod results;
 mod sessions;

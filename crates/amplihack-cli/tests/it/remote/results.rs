@@ -12,7 +12,7 @@ everywhere! {
         world.git(&["add", "staged"]);
         std::fs::remove_file(world.sandbox.work().join("kept")).unwrap();
         let before = world.git(&["status", "--porcelain"]);
-        let play = r#"if ! [ -e "$seen/files" ]; then find . -type f -not -path './.git/*' | sort >"$seen/files.new"; cat file >"$seen/file"
+        let play = r#"if ! [ -e "$seen/files" ]; then find . -type f -not -path './.git/*' -not -path './.claude/runtime/*' | sort >"$seen/files.new"; cat file >"$seen/file"
             mv "$seen/files.new" "$seen/files"; echo more >>file; echo x >made; fi
             while ! [ -e "$HOME/go" ]; do sleep 0.05; done"#;
         let play = format!("PLAY={play}");

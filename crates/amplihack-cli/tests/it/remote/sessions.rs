@@ -124,7 +124,8 @@ everywhere! {
         let did = ["remote_kill_attempted", "remote_kill_succeeded", "capacity_released"].map(|name| killed[name] == true);
         assert_eq!(did, [true; 3], "{killed}");
         assert_eq!(taken(world), 0);
-        world.run(&["output", &all[2], "--follow"]).assert_code(world.session(&all[2])["exit_code"].as_i64().unwrap_or(1) as i32);
+        let code = world.session(&all[2])["exit_code"].as_i64().and_then(|code| code.try_into().ok());
+        world.run(&["output", &all[2], "--follow"]).assert_code(code.unwrap_or(1));
 
         // A second time, one that had ended, and one that nobody knows.
         for id in [&all[2], &all[0]] {

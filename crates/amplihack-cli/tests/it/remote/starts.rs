@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::remote::world::{Kind, ids, running};
+use crate::remote::world::{Kind, World, ids, running};
 
 everywhere! {
     fn a_repeated_start_answers_with_the_same_sessions(world) {
@@ -22,6 +22,13 @@ everywhere! {
         let other = world.run(&["start", "--idempotency-key", "nightly-7", "three"]);
         other.assert_code(1).assert_stderr_has("the idempotency key 'nightly-7' was used for other prompts");
         assert_eq!(world.json(&["list"]).as_array().unwrap().len(), 2);
+
+        // Also of those that are under way at the same time.
+        let args = ["start", "--json", "--idempotency-key", "nightly-8", "do it"];
+        let starts: Vec<_> = (0..4).map(|_| world.remote(&args).spawn()).collect();
+        let answers: BTreeSet<_> = starts.into_iter().map(|start| ids(&start.wait().json())).collect();
+        assert_eq!(answers.len(), 1, "{answers:?}");
+        assert_eq!(world.json(&["list"]).as_array().unwrap().len(), 3);
     }
 }
 
@@ -72,4 +79,27 @@ everywhere! {
         world.run(&args).assert_code(0);
         world.run(&["pool", "drain", "nobody"]).assert_code(1);
     }
+}
+
+#[test]
+fn a_scheduler_is_asked_for_what_a_tier_has_unless_its_host_says_otherwise() {
+    World::with(Kind::Slurm, |world| {
+        let asked = |args: &[&str]| {
+            let output =
+                world.run(&[&["start", "--json", "--env", "PLAY=sleep 600"], args, &["do it"]].concat());
+            output.assert_code(0);
+            let state =
+                std::fs::read_to_string(world.sandbox.home().join(".amplihack/remote-state.json")).unwrap();
+            let id = ids(&output.json()).remove(0);
+            let state: serde_json::Value = serde_json::from_str(&state).unwrap();
+            let name = state["sessions"][&id]["job"].as_str().unwrap();
+            let job = world.slurm.as_ref().unwrap().ask(&format!("squeue -h -n {name} -o '%C %m'"));
+            job.assert_code(0);
+            job.stdout_text().trim().to_owned()
+        };
+        assert_eq!(asked(&["--size", "s"]), "1 1000M");
+        world.sandbox.write("home/.config/amplihack/hosts.toml", "[hosts.login]\nscheduler = 'slurm'\n");
+        assert_eq!(asked(&["--size", "s"]), "8 32G");
+        assert_eq!(asked(&[]), "4 32G");
+    });
 }

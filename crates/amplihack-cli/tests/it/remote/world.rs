@@ -98,7 +98,7 @@ impl World {
             }
             Kind::Slurm => {
                 self.slurm = Some(Slurm::start(&network.host_with("login", roomy()))?);
-                "[hosts.login]\nscheduler = 'slurm'\noptions = ['--partition=agents']\n".to_owned()
+                "[hosts.login]\nscheduler = 'slurm'\noptions = ['--partition=agents', '--mem=1000', '--cpus-per-task=1']\n".to_owned()
             }
         };
         self.sandbox.write("home/.config/amplihack/hosts.toml", hosts);
