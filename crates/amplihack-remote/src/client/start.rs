@@ -376,7 +376,7 @@ impl Client {
                     Ok(())
                 })?;
                 if claimed {
-                    Self::end_claimed(ground, id).await?;
+                    end_claimed(ground, id).await?;
                 }
             }
         }
@@ -403,16 +403,16 @@ impl Client {
         }
         Ok(())
     }
+}
 
-    /// Makes sure that what was claimed never runs; a machine that does not answer is told at the next look.
-    async fn end_claimed(ground: &Ground, id: &str) -> Result<(), RemoteError> {
-        let state = ground.read()?;
-        let ended = ground.far_of(&state, &state.session(id)?.session.vm_name)?.end(id, GRACE).await;
-        if ended.is_ok_and(|survivors| survivors == 0) {
-            ground.change(|state| state.end_confirmed(id))?;
-        }
-        Ok(())
+/// Makes sure that what was claimed never runs; a machine that does not answer is told at the next look.
+async fn end_claimed(ground: &Ground, id: &str) -> Result<(), RemoteError> {
+    let state = ground.read()?;
+    let ended = ground.far_of(&state, &state.session(id)?.session.vm_name)?.end(id, GRACE).await;
+    if ended.is_ok_and(|survivors| survivors == 0) {
+        ground.change(|state| state.end_confirmed(id))?;
     }
+    Ok(())
 }
 
 fn rows(
