@@ -67,6 +67,34 @@ pub fn assert_none_soon(marker: &str, patience: Duration) {
     assert_none(marker);
 }
 
+/// Ends what is left of a test when that is over, also by a failure: sessions outlive whoever starts them, as they should.
+#[derive(Debug)]
+pub struct Sweep(String);
+
+impl Sweep {
+    /// Will end all processes that have `marker`, which is this test's alone, in their command line or environment.
+    pub fn new(marker: impl Into<String>) -> Self {
+        Self(marker.into())
+    }
+}
+
+impl Drop for Sweep {
+    fn drop(&mut self) {
+        let end = Instant::now() + Duration::from_secs(10);
+        loop {
+            let left = with_marker(&self.0);
+            if left.is_empty() || Instant::now() > end {
+                return;
+            }
+            for pid in left.iter().filter_map(|process| rustix::process::Pid::from_raw(process.pid)) {
+                // It may have ended by itself.
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
 fn pids() -> Vec<i32> {
     let own = i32::try_from(std::process::id()).ok();
     let entries = std::fs::read_dir("/proc").expect("/proc is mounted");

@@ -7,6 +7,7 @@ use amplihack_remote::{
     SessionStatus, StartOptions, StatusOptions, VMOptions, VMSize,
 };
 use amplihack_testkit::Sandbox;
+use amplihack_testkit::procs::Sweep;
 use amplihack_utils::error::Explain;
 
 /// What runs on the far side instead of amplihack: it shows its prompt and its key, works, and ends as the prompt says.
@@ -24,6 +25,7 @@ esac
 "#;
 
 struct Here {
+    _sweep: Sweep,
     sandbox: Sandbox,
     client: Client,
 }
@@ -45,7 +47,8 @@ impl Here {
         sandbox.set("AMPLIHACK_AGENT_BINARY", "claude");
         let mut client = Client::new(sandbox.env(), &sandbox.work()).unwrap();
         client.backend = Some(Backend::Local);
-        Self { sandbox, client }
+        let sweep = Sweep::new(sandbox.home().display().to_string());
+        Self { _sweep: sweep, sandbox, client }
     }
 
     fn state(&self) -> PathBuf {

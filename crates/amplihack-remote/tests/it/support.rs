@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use amplihack_remote::far::Far;
 use amplihack_remote::protocol::{FarState, Observed, SessionSpec};
 use amplihack_remote::{LocalRunner, RemoteCommandRunner};
+use amplihack_testkit::procs::Sweep;
 use amplihack_utils::env::Env;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -17,6 +18,7 @@ use tempfile::TempDir;
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Place {
+    _sweep: Sweep,
     pub(crate) dir: TempDir,
     pub(crate) env: Env,
     pub(crate) far: Far,
@@ -61,7 +63,9 @@ impl Place {
         let env = Env::empty().with("HOME", dir.path().join("home")).with("PATH", path);
         let runner = LocalRunner::new(dir.path().join("root"), &env);
         let far = Far::new(Arc::new(runner), "here");
-        let mut place = Self { dir, env, far, bundle: String::new(), base: String::new(), native: false };
+        let sweep = Sweep::new(format!("{}/", dir.path().display()));
+        let mut place =
+            Self { _sweep: sweep, dir, env, far, bundle: String::new(), base: String::new(), native: false };
         place.git("src", &["init", "-q", "-b", "main"]);
         place.git("src", &["config", "user.name", "t"]);
         place.git("src", &["config", "user.email", "t@example.com"]);

@@ -8,6 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use amplihack_testkit::hosts::Spec;
+use amplihack_testkit::procs::Sweep;
 use amplihack_testkit::{Azlin, Host, Network, Output, Run, Sandbox, Slurm, procs};
 use serde_json::Value;
 
@@ -41,6 +42,7 @@ impl Kind {
 
 pub(crate) struct World {
     pub(crate) kind: Kind,
+    _sweep: Sweep,
     // These end before the network does.
     pub(crate) azlin: Option<Azlin>,
     pub(crate) slurm: Option<Slurm>,
@@ -68,7 +70,8 @@ impl World {
         sandbox.set("AMPLIHACK_AGENT_BINARY", "claude");
         sandbox.set("XDG_RUNTIME_DIR", root).set("AMPLIHACK_REMOTE_RETRY_BUDGET_SECS", "0");
         let network = if kind == Kind::Local { None } else { Some(Network::in_home(&sandbox.home())?) };
-        let mut world = Self { kind, azlin: None, slurm: None, network, sandbox };
+        let sweep = Sweep::new(sandbox.home().display().to_string());
+        let mut world = Self { _sweep: sweep, kind, azlin: None, slurm: None, network, sandbox };
         world.git(&["add", "."]);
         world.git(&["commit", "--quiet", "-m", "one"]);
         world.give("amplihack", amplihack());

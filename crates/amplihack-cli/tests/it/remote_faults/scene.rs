@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use amplihack_remote::state::{Client, State};
 use amplihack_remote::{SessionStatus, state_lock};
 use amplihack_testkit::hosts::Spec;
+use amplihack_testkit::procs::Sweep;
 use amplihack_testkit::{Azlin, Host, Network, Output, Run, Running, Sandbox, Slurm};
 use serde_json::Value;
 
@@ -31,6 +32,7 @@ pub(super) enum Kind {
 }
 
 pub(super) struct Scene {
+    _sweep: Sweep,
     // These end before the network does.
     pub(super) azlin: Option<Azlin>,
     pub(super) slurm: Option<Slurm>,
@@ -58,7 +60,8 @@ impl Scene {
             .set("AMPLIHACK_AGENT_BINARY", "claude");
         sandbox.set("XDG_RUNTIME_DIR", root).set("AMPLIHACK_REMOTE_RETRY_BUDGET_SECS", "0");
         let network = if kind == Kind::Local { None } else { Some(Network::in_home(&sandbox.home())?) };
-        let mut scene = Self { azlin: None, slurm: None, network, sandbox, key };
+        let sweep = Sweep::new(sandbox.home().display().to_string());
+        let mut scene = Self { _sweep: sweep, azlin: None, slurm: None, network, sandbox, key };
         scene.give();
         scene.machines(kind, spec)?;
         Some(scene)
