@@ -169,6 +169,15 @@ impl Client {
             .vm_pool
             .get(machine)
             .is_some_and(|machine| machine.made_by_us && machine.made_for == Some(MadeFor::Exec));
+        if keep && ours {
+            // From here on it is the user's pool that has it: a later exec that works on it leaves it, too.
+            ground.change(|state| {
+                if let Some(kept) = state.vm_pool.get_mut(machine) {
+                    kept.made_for = Some(MadeFor::Pool);
+                }
+                Ok(())
+            })?;
+        }
         if keep || !ours {
             return Ok(Some(machine.to_owned()));
         }
