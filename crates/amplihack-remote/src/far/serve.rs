@@ -84,7 +84,7 @@ fn answer(request: &Request<'_>, stdin: &mut dyn Read, stdout: &mut dyn Write) -
         "put" => machine::put(&ground, words, stdin)?,
         "start" | "prepare" => start::begin(&ground, words, *verb == "start", stdin)?,
         "observe" => observe::observe(&ground, words)?,
-        "end" => end::end(&ground.existing(words)?, words)?,
+        "end" => end::end(&ground.session(words)?, words)?,
         "remove" => end::remove(&ground.existing(words)?)?,
         "read" => {
             observe::read(&ground.existing(words)?, words, stdout)?;

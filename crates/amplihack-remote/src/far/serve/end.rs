@@ -25,6 +25,8 @@ pub(super) fn end(session: &Session<'_>, words: &[&str]) -> Done<String> {
     let unsaid = |error: &dyn std::fmt::Display| {
         Fault::new(74, format!("it cannot be written down that {} is ended: {error}", session.id))
     };
+    // What is not here yet may be on its way: it must find that it was ended.
+    create_private_dir(session.directory()).map_err(|error| unsaid(&error))?;
     session.locked(|_| {
         if session.has("exit") {
             return Ok(());

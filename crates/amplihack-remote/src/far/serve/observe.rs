@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::ground::{Done, Fault, Ground, Session, fail, number};
+use super::start;
 use crate::session::is_session_id;
 
 /// How often a log is looked at.
@@ -21,6 +22,7 @@ struct Stand {
 }
 
 pub(super) fn observe(ground: &Ground, words: &[&str]) -> Done<String> {
+    start::sweep(ground);
     let ids = if words.is_empty() { ground.all()? } else { words.iter().map(|&id| id.to_owned()).collect() };
     if let Some(id) = ids.iter().find(|id| !is_session_id(id)) {
         return fail(64, format!("'{id}' is no session's id"));

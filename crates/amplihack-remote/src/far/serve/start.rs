@@ -63,7 +63,7 @@ pub(super) fn begin(ground: &Ground, words: &[&str], start: bool, stdin: &mut dy
         tries += 1;
         let made = fs::create_dir(session.directory()).is_ok();
         let launched = session.locked(|lock| launch(&session, &staged, start, lock));
-        if launched.is_err() && made && !session.has("ready") {
+        if launched.is_err() && made && !session.has("ready") && !session.has("killed") {
             let _ = fs::remove_dir_all(session.directory());
         }
         return match launched {
@@ -93,7 +93,7 @@ impl Staged {
         let incoming = ground.root().join("incoming");
         let disk = Fault::disk(&incoming);
         create_private_dir(&incoming).map_err(&disk)?;
-        sweep(&incoming, &ground.host);
+        sweep(ground);
         let prefix = format!("{}.{}.", ground.host, std::process::id());
         let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(&incoming).map_err(&disk)?;
         let held = FileLock::acquire(&directory.path().join(".held"), Duration::ZERO)
@@ -121,11 +121,11 @@ impl Drop for Staged {
 }
 
 /// Removes what others left that were killed while they received.
-fn sweep(incoming: &Path, host: &str) {
-    for entry in fs::read_dir(incoming).into_iter().flatten().flatten() {
+pub(super) fn sweep(ground: &Ground) {
+    for entry in fs::read_dir(ground.root().join("incoming")).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
-        let owner = name.strip_prefix(host).and_then(|rest| rest.strip_prefix('.'));
+        let owner = name.strip_prefix(ground.host.as_str()).and_then(|rest| rest.strip_prefix('.'));
         let owner = owner.and_then(|rest| rest.split('.').next()?.parse().ok());
         if owner.is_none_or(|pid| sys::start_time(pid).is_some()) {
             continue;
