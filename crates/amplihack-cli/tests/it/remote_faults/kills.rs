@@ -115,9 +115,12 @@ fn a_client_that_dies_while_it_rents_leaves_no_machine_that_nobody_knows() {
         sleep(Duration::from_millis(delay));
         starting.signal(Signal::KILL);
         starting.wait();
-        if delay < 600 {
-            // The machine is made, though nobody waits for it.
-            scene.until("the machine", |_| azlin.vms().iter().any(|vm| vm.running));
+        // Whether the machine is still made though nobody waits for it is azlin's affair; either way it must be known in the end.
+        for _ in 0..20 {
+            if azlin.vms().iter().any(|vm| vm.running) {
+                break;
+            }
+            sleep(Duration::from_millis(100));
         }
         scene.assert_settles(&format!("kill {step}"));
         let known: Vec<String> = scene.state().vm_pool.into_keys().collect();
