@@ -38,14 +38,15 @@ impl Client {
         let record = ground.read()?.session(&options.session_id)?.clone();
         let far = reached(&ground, &record)?;
         let length = self.observe_one(&ground, &far, &options.session_id).await?.1;
-        let mut from = length.saturating_sub(TAIL);
         let lines = usize::try_from(options.lines).unwrap_or(usize::MAX);
+        let mut size = TAIL;
         loop {
-            let bytes = far.read(&options.session_id, from, Duration::ZERO).await?.bytes;
+            let from = length.saturating_sub(size);
+            let bytes = read_to(&far, &options.session_id, from, length).await?;
             match tail(&bytes, lines) {
                 Some(text) => return shown(&ground, &options.session_id, text),
                 None if from == 0 => return shown(&ground, &options.session_id, &bytes),
-                None => from = from.saturating_sub(16 * TAIL),
+                None => size = size.saturating_mul(16),
             }
         }
     }
@@ -199,6 +200,19 @@ impl Client {
                 look = (look * 2).min(LOOK);
             }
         }
+    }
+}
+
+/// A log from `from` to `end`: one answer does not hold all of a long one.
+async fn read_to(far: &Far, id: &str, from: u64, end: u64) -> Result<Vec<u8>, RemoteError> {
+    let mut bytes = Vec::new();
+    loop {
+        let at = from + bytes.len() as u64;
+        let more = if at < end { far.read(id, at, Duration::ZERO).await?.bytes } else { Vec::new() };
+        if more.is_empty() {
+            return Ok(bytes);
+        }
+        bytes.extend(more);
     }
 }
 

@@ -21,6 +21,7 @@ case $prompt in
 *sleep*) sleep 600 ;;
 *commit*) echo more >>file && git commit -q -a -m more ;;
 *fail*) exit 7 ;;
+*wide*) head -c 6000000 /dev/zero | tr '\0' x && echo && echo last ;;
 esac
 "#;
 
@@ -212,6 +213,21 @@ async fn each_prompt_has_its_session_and_lists_outputs_kills_and_sums_say_so() {
         (counts.completed, counts.failed, counts.killed, counts.running, counts.pending),
         (1, 1, 1, 0, 0)
     );
+}
+
+#[tokio::test]
+async fn the_last_lines_are_the_last_ones_however_long_they_are() {
+    let here = Here::new();
+    let started = here.client.start(here.start(&["wide"])).await.unwrap();
+    let id = started.rows[0].outcome.as_ref().unwrap().session_id.clone();
+    here.client.wait(std::slice::from_ref(&id), false, None, None).await.unwrap();
+    let of = |lines| OutputOptions { session_id: id.clone(), lines, state_file: None };
+    assert_eq!(here.client.output(of(1)).await.unwrap().output, "last\n");
+    let two = here.client.output(of(2)).await.unwrap().output;
+    assert!(two.ends_with("x\nlast\n"), "{} bytes", two.len());
+    assert_eq!(two.len(), 6_000_000 + "\nlast\n".len());
+    let all = here.client.output(of(100)).await.unwrap().output;
+    assert!(all.starts_with("asked: wide\n") && all.ends_with(&two));
 }
 
 /// A machine that is never reached.
