@@ -9,6 +9,7 @@ mod client;
 mod error;
 pub mod far;
 mod git;
+mod hex;
 mod hosts;
 mod manager;
 mod mode;

@@ -5,6 +5,7 @@ use std::path::Path;
 use async_trait::async_trait;
 
 use crate::error::RemoteError;
+use crate::hex::hex;
 
 /// What a command answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,5 +63,5 @@ fn unguessable() -> String {
     let mut random = [0; 16];
     // Without random bytes the time would do: the directory is the user's own.
     let _ = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());
-    random.iter().fold(String::new(), |name, byte| name + &format!("{byte:02x}"))
+    hex(&random)
 }

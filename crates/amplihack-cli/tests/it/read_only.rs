@@ -58,7 +58,9 @@ fn furnished() -> Sandbox {
 
 #[test]
 fn what_only_tells_writes_and_starts_nothing() {
-    let sandbox = furnished();
+    let mut sandbox = furnished();
+    // Sockets of shared connections would be made here.
+    sandbox.set("XDG_RUNTIME_DIR", sandbox.root().join("tmp"));
     let before = listing(&sandbox);
     for (args, code) in [
         (&["--version"][..], 0),
@@ -74,6 +76,10 @@ fn what_only_tells_writes_and_starts_nothing() {
         (&["config", "show"], 0),
         (&["config", "show", "--origin"], 0),
         (&["config", "show", "--json"], 0),
+        (&["remote", "list"], 0),
+        (&["remote", "list", "--json"], 0),
+        (&["remote", "status"], 0),
+        (&["remote", "pool", "list"], 0),
         (&["completions", "bash"], 0),
         (&["completions", "zsh"], 0),
         (&["completions", "fish"], 0),

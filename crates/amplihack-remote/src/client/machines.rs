@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tokio::task::JoinSet;
-
 use crate::azlin::{self, PREFIX, REGION, Vm, Wanted, machine_name, price};
 use crate::backend::Backend;
 use crate::client::answers::HostReport;
+use crate::client::ask::ask_each;
 use crate::client::ground::{Ground, now};
 use crate::client::{Client, invalid};
 use crate::error::{ErrorContext, RemoteError};
@@ -15,8 +14,6 @@ use crate::pool::Found;
 use crate::protocol::{Probe, VERSION};
 use crate::state::{Address, Machine, State};
 
-/// How many machines are asked at once.
-const AT_ONCE: usize = 16;
 /// Who logs in on rented machines.
 const ADMIN: &str = "azureuser";
 /// How many sessions this machine holds at once.
@@ -74,28 +71,17 @@ impl Client {
         &self,
         ground: &Ground,
         machines: Vec<Machine>,
-        programs: &[&'static str],
     ) -> BTreeMap<String, Result<Probe, RemoteError>> {
-        let mut answers = BTreeMap::new();
-        let mut asked = JoinSet::new();
-        let mut waiting = machines.into_iter();
-        loop {
-            while asked.len() < AT_ONCE
-                && let Some(machine) = waiting.next()
-            {
-                let (far, name, programs) = (ground.far(&machine), machine.vm.name, programs.to_vec());
-                asked.spawn(async move { (name, far.probe(&programs).await) });
-            }
-            match asked.join_next().await {
-                Some(Ok((name, answer))) => _ = answers.insert(name, answer),
-                Some(Err(_)) => {}
-                None => return answers,
-            }
-        }
+        let programs = self.programs();
+        ask_each(machines.into_iter().map(|machine| {
+            let (far, programs) = (ground.far(&machine), programs.clone());
+            (machine.vm.name, async move { far.probe(&programs).await })
+        }))
+        .await
     }
 
     /// What a machine misses, with what to do about it.
-    pub(crate) fn problems(&self, probe: &Probe, programs: &[&'static str]) -> Vec<String> {
+    pub(crate) fn problems(&self, probe: &Probe) -> Vec<String> {
         let mut problems = Vec::new();
         if probe.protocol != VERSION {
             problems.push(format!(
@@ -103,11 +89,11 @@ impl Client {
                 probe.protocol
             ));
         }
-        for program in programs {
+        for program in self.programs() {
             if probe.programs.iter().any(|(name, version)| name == program && version.is_some()) {
                 continue;
             }
-            if *program == "amplihack" && self.upload.is_some() {
+            if program == "amplihack" && self.upload.is_some() {
                 continue;
             }
             problems
@@ -137,17 +123,11 @@ impl Client {
             machines
                 .extend(ground.read()?.vm_pool.into_values().filter(|known| known.backend == Some(backend)));
         }
-        let programs = self.programs();
-        let answers = self.probe(&ground, machines, &programs).await;
-        Ok(answers.into_iter().map(|(host, answer)| self.report(host, answer, &programs)).collect())
+        let answers = self.probe(&ground, machines).await;
+        Ok(answers.into_iter().map(|(host, answer)| self.report(host, answer)).collect())
     }
 
-    fn report(
-        &self,
-        host: String,
-        answer: Result<Probe, RemoteError>,
-        programs: &[&'static str],
-    ) -> HostReport {
+    fn report(&self, host: String, answer: Result<Probe, RemoteError>) -> HostReport {
         match answer {
             Err(error) => {
                 let hint = error.fact("hint").map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -161,7 +141,7 @@ impl Client {
                 let found =
                     probe.programs.iter().filter_map(|(name, version)| Some((name, version.as_ref()?)));
                 facts.extend(found.map(|(name, version)| format!("{name}: {version}")));
-                HostReport { host, facts, problems: self.problems(&probe, programs) }
+                HostReport { host, facts, problems: self.problems(&probe) }
             }
         }
     }

@@ -1,6 +1,7 @@
 //! One user of remote sessions: the configuration's answers, and what a call sets beside the options of the six commands.
 
 pub(crate) mod answers;
+mod ask;
 mod exec;
 mod ground;
 mod home;

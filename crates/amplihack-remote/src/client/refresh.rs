@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
-
 use crate::backend::Backend;
 use crate::client::Client;
 use crate::client::answers::{ListRow, Listing};
+use crate::client::ask::ask_each;
 use crate::client::ground::{Ground, now};
 use crate::client::machines::found;
 use crate::client::send::job_name;
@@ -19,8 +18,6 @@ use crate::protocol::FarState;
 use crate::session::Session;
 use crate::state::{self, Phase, SessionRecord, State};
 
-/// How many machines are asked at once.
-const AT_ONCE: usize = 16;
 /// How long what is ended has to do so by itself.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 
@@ -74,7 +71,7 @@ impl Client {
 
     pub(super) async fn refresh_ground(&self, ground: &Ground) -> Result<Vec<Change>, RemoteError> {
         let state = ground.read()?;
-        let seen = Observations { hosts: self.observe(ground, &state).await, looked_up: BTreeMap::new() };
+        let seen = Observations { hosts: Self::observe(ground, &state).await, looked_up: BTreeMap::new() };
         let first =
             ground.change(|state| state.reconcile(&seen, &ground.me, &state::Client::is_alive, now()))?;
         let mut changes = first.changes;
@@ -101,44 +98,26 @@ impl Client {
     }
 
     /// One question a machine, all at the same time.
-    async fn observe(&self, ground: &Ground, state: &State) -> BTreeMap<String, HostSeen> {
-        let mut seen = BTreeMap::new();
-        let mut asked = JoinSet::new();
-        let mut waiting = state.to_observe().into_iter();
-        loop {
-            while asked.len() < AT_ONCE
-                && let Some((name, ids)) = waiting.next()
-            {
-                let Some(machine) = state.vm_pool.get(&name) else { continue };
-                let scheduled = machine.backend == Some(Backend::Slurm);
-                let far = ground.far(machine);
-                asked.spawn(async move {
-                    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-                    let answer = match far.observe(&ids).await {
-                        Ok(sessions) => HostSeen::Answered(
-                            sessions
-                                .into_iter()
-                                .map(|observed| {
-                                    let job = scheduled.then_some(match observed.state {
-                                        // Submitting again finds the job by its name, if there is one.
-                                        FarState::Waiting => Job::Absent,
-                                        _ => Job::Known,
-                                    });
-                                    (observed.id.clone(), SeenSession { observed, job })
-                                })
-                                .collect(),
-                        ),
-                        Err(_) => HostSeen::Unreachable,
-                    };
-                    (name, answer)
+    async fn observe(ground: &Ground, state: &State) -> BTreeMap<String, HostSeen> {
+        let questions = state.to_observe().into_iter().filter_map(|(name, ids)| {
+            let machine = state.vm_pool.get(&name)?;
+            let scheduled = machine.backend == Some(Backend::Slurm);
+            let far = ground.far(machine);
+            Some((name, async move {
+                let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                let Ok(sessions) = far.observe(&ids).await else { return HostSeen::Unreachable };
+                let seen = sessions.into_iter().map(|observed| {
+                    let job = scheduled.then_some(match observed.state {
+                        // Submitting again finds the job by its name, if there is one.
+                        FarState::Waiting => Job::Absent,
+                        _ => Job::Known,
+                    });
+                    (observed.id.clone(), SeenSession { observed, job })
                 });
-            }
-            match asked.join_next().await {
-                Some(Ok((name, answer))) => _ = seen.insert(name, answer),
-                Some(Err(_)) => {}
-                None => return seen,
-            }
-        }
+                HostSeen::Answered(seen.collect())
+            }))
+        });
+        ask_each(questions).await
     }
 
     async fn look_up(
@@ -171,12 +150,7 @@ impl Client {
         let state = ground.read()?;
         match action {
             Action::LookUp(_) => {}
-            Action::End(id, machine) => {
-                let ended = ground.far_of(&state, &machine)?.end(&id, GRACE).await;
-                if ended.is_ok_and(|survivors| survivors == 0) {
-                    ground.change(|state| state.end_confirmed(&id))?;
-                }
-            }
+            Action::End(id, machine) => end_for_good(ground, &state, &id, &machine).await?,
             // The key came with the start that was cut off, and is not here any more: it is made sure that it never runs.
             Action::FinishStart(id, machine) => {
                 let far = ground.far_of(&state, &machine)?;
@@ -227,4 +201,18 @@ impl Client {
         }
         Ok(())
     }
+}
+
+/// Makes sure that nothing of a session runs or will run; a machine that does not answer is told at the next look.
+pub(super) async fn end_for_good(
+    ground: &Ground,
+    state: &State,
+    id: &str,
+    machine: &str,
+) -> Result<(), RemoteError> {
+    let ended = ground.far_of(state, machine)?.end(id, GRACE).await;
+    if ended.is_ok_and(|survivors| survivors == 0) {
+        ground.change(|state| state.end_confirmed(id))?;
+    }
+    Ok(())
 }

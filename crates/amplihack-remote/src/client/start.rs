@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use crate::backend::Backend;
 use crate::client::answers::{StartRow, Started};
 use crate::client::ground::{Ground, now};
-use crate::client::refresh::GRACE;
+use crate::client::refresh::end_for_good;
 use crate::client::{Client, invalid, unheard};
 use crate::error::{ErrorContext, RemoteError};
 use crate::mode::CommandMode;
@@ -216,11 +216,10 @@ impl Client {
         })?;
         let there = |machine: &Machine| machine.making.is_none() && machine.admits() && wants.fit(machine);
         let candidates: Vec<Machine> = ground.read()?.vm_pool.into_values().filter(there).collect();
-        let programs = self.programs();
         let mut unready = BTreeMap::new();
-        for (name, answer) in self.probe(ground, candidates, &programs).await {
+        for (name, answer) in self.probe(ground, candidates).await {
             let problems = match answer {
-                Ok(probe) => self.problems(&probe, &programs),
+                Ok(probe) => self.problems(&probe),
                 Err(error) => vec![error.to_string()],
             };
             if !problems.is_empty() {
@@ -301,10 +300,8 @@ impl Client {
 
     /// Waits for a machine that was just made to have what sessions need.
     async fn ready(&self, ground: &Ground, name: &str) -> Result<(), RemoteError> {
-        let programs = self.programs();
         let far = ground.far_of(&ground.read()?, name)?;
-        let probe = far.probe(&programs).await?;
-        let problems = self.problems(&probe, &programs);
+        let problems = self.problems(&far.probe(&self.programs()).await?);
         if problems.is_empty() {
             return Ok(());
         }
@@ -362,57 +359,43 @@ impl Client {
 
     /// What was not started gives its slot back; where nobody knows, that is left to be found out.
     async fn settle_failures(&self, ground: &Ground, outcomes: &Outcomes) -> Result<(), RemoteError> {
+        let before = ground.read()?;
+        let mut failed_on = BTreeSet::new();
         for (id, outcome) in outcomes {
             let Err(error) = outcome else { continue };
-            let text = error.to_string();
-            let phase = ground.read()?.session(id)?.phase;
-            let unknown = phase >= Some(Phase::Sent) && unheard(error);
-            if !unknown {
-                // What a scheduler did not take is claimed on its machine, with its key, and may have been taken nevertheless.
-                let claimed = phase >= Some(Phase::Claimed);
-                ground.change(|state| {
-                    let failed = state.failed(id, text, now())?;
-                    state.session_mut(id)?.end_unconfirmed |= failed && claimed;
-                    Ok(())
-                })?;
-                if claimed {
-                    end_claimed(ground, id).await?;
-                }
+            let record = before.session(id)?;
+            let (phase, machine) = (record.phase, &record.session.vm_name);
+            failed_on.insert(machine);
+            if phase >= Some(Phase::Sent) && unheard(error) {
+                continue;
+            }
+            // What a scheduler did not take is claimed on its machine, with its key, and may have been taken nevertheless.
+            let claimed = phase >= Some(Phase::Claimed);
+            ground.change(|state| {
+                let failed = state.failed(id, error.to_string(), now())?;
+                state.session_mut(id)?.end_unconfirmed |= failed && claimed;
+                Ok(())
+            })?;
+            if claimed {
+                end_for_good(ground, &before, id, machine).await?;
             }
         }
         // What was made for nothing must not cost anything.
-        let unused: Vec<String> = ground
-            .read()?
-            .vm_pool
-            .values()
-            .filter(|machine| {
-                machine.made_by_us && machine.active_sessions.is_empty() && machine.making.is_none()
-            })
-            .filter(|machine| machine.backend == Some(Backend::Azlin))
-            .map(|machine| machine.vm.name.clone())
-            .collect();
-        let failed_on: BTreeSet<String> = {
-            let state = ground.read()?;
-            let failed = outcomes.iter().filter(|(_, outcome)| outcome.is_err());
-            failed.filter_map(|(id, _)| Some(state.session(id).ok()?.session.vm_name.clone())).collect()
-        };
-        for name in unused.into_iter().filter(|name| failed_on.contains(name)) {
-            if let Err(error) = self.give_back(ground, &name, false).await {
+        let after = ground.read()?;
+        let unused = after.vm_pool.values().filter(|machine| {
+            machine.backend == Some(Backend::Azlin)
+                && machine.made_by_us
+                && machine.active_sessions.is_empty()
+                && machine.making.is_none()
+                && failed_on.contains(&machine.vm.name)
+        });
+        for machine in unused {
+            if let Err(error) = self.give_back(ground, &machine.vm.name, false).await {
                 self.say(&format!("{error}"));
             }
         }
         Ok(())
     }
-}
-
-/// Makes sure that what was claimed never runs; a machine that does not answer is told at the next look.
-async fn end_claimed(ground: &Ground, id: &str) -> Result<(), RemoteError> {
-    let state = ground.read()?;
-    let ended = ground.far_of(&state, &state.session(id)?.session.vm_name)?.end(id, GRACE).await;
-    if ended.is_ok_and(|survivors| survivors == 0) {
-        ground.change(|state| state.end_confirmed(id))?;
-    }
-    Ok(())
 }
 
 fn rows(

@@ -14,13 +14,11 @@ use crate::backend::Backend;
 use crate::error::RemoteError;
 use crate::runner::{CommandOutput, RemoteCommandRunner};
 use crate::state::Machine;
-use crate::transport::call::call;
+use crate::transport::call::{LONG_LIMIT, call};
 use crate::transport::{Destination, LocalRunner, SshRunner, copy, quoted};
 
 /// How long azlin may take to make a machine: it waits for ssh, and then for the machine's own preparations.
 const MAKING: Duration = Duration::from_mins(30);
-/// How long a command through azlin may take.
-const THROUGH: Duration = Duration::from_mins(10);
 
 /// Runs commands wherever they are to run.
 pub(crate) struct Ways {
@@ -147,7 +145,7 @@ impl RemoteCommandRunner for Ways {
         match self.way(vm_name) {
             Way::Here => self.here.connect(vm_name, command).await,
             Way::Ssh => self.ssh.connect(vm_name, command).await,
-            Way::Azlin => self.run_azlin(&through(vm_name, command), None, None, THROUGH).await,
+            Way::Azlin => self.run_azlin(&through(vm_name, command), None, None, LONG_LIMIT).await,
         }
     }
 
@@ -165,7 +163,7 @@ impl RemoteCommandRunner for Ways {
         match self.way(vm_name) {
             Way::Here => self.here.pipe(vm_name, command, input, output).await,
             Way::Ssh => self.ssh.pipe(vm_name, command, input, output).await,
-            Way::Azlin => self.run_azlin(&through(vm_name, command), input, output, THROUGH).await,
+            Way::Azlin => self.run_azlin(&through(vm_name, command), input, output, LONG_LIMIT).await,
         }
     }
 }

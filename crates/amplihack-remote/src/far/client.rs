@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use amplihack_utils::secret::Secret;
-use sha2::{Digest, Sha256};
 
 use crate::error::{ErrorContext, RemoteError};
+use crate::package::Artefact;
 use crate::protocol::{Chunk, Claim, Collected, Observed, Probe, SessionSpec};
 use crate::runner::{CommandOutput, RemoteCommandRunner};
 use crate::session::is_session_id;
@@ -208,7 +208,7 @@ impl Far {
         let kept = self.append(output.as_file(), to, from);
         done?;
         kept?;
-        Ok(digest_of(to).is_ok_and(|digest| digest == collected.sha256))
+        Ok(Artefact::of(to).is_ok_and(|there| there.sha256 == collected.sha256))
     }
 
     /// Removes a session that does not run, and all of it.
@@ -394,21 +394,5 @@ fn check_digest(digest: &str) -> Result<(), RemoteError> {
         Ok(())
     } else {
         Err(RemoteError::Validation(format!("'{digest}' is no SHA-256").into()))
-    }
-}
-
-fn digest_of(file: &Path) -> std::io::Result<String> {
-    let mut file = File::open(PathBuf::from(file))?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        let count = file.read(&mut buffer)?;
-        if count == 0 {
-            return Ok(hash
-                .finalize()
-                .iter()
-                .fold(String::new(), |text, byte| text + &format!("{byte:02x}")));
-        }
-        hash.update(buffer.get(..count).unwrap_or_default());
     }
 }

@@ -1,11 +1,11 @@
 //! The command lines that this side sends: they name the script by its hash, and bring it where it is missing.
 
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use sha2::{Digest, Sha256};
 
 use super::SCRIPT;
+use crate::hex::hex;
 use crate::protocol::VERSION;
 
 /// The exit code of a command line whose script is not there.
@@ -14,13 +14,7 @@ pub(super) const MISSING: i32 = MISSING_CODE as i32;
 pub(super) const MISSING_CODE: u8 = 93;
 
 /// The SHA-256 of the script.
-static HASH: LazyLock<String> = LazyLock::new(|| {
-    Sha256::digest(SCRIPT.as_bytes()).iter().fold(String::new(), |mut hash, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(hash, "{byte:02x}");
-        hash
-    })
-});
+static HASH: LazyLock<String> = LazyLock::new(|| hex(&Sha256::digest(SCRIPT.as_bytes())));
 
 /// Where sessions and the script are, in a shell's words.
 const ROOT: &str = "${AMPLIHACK_REMOTE_ROOT:-$HOME/.amplihack/remote}";

@@ -9,10 +9,11 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-use super::digest::{Artefact, hex};
+use super::digest::Artefact;
 use super::repository::Repository;
 use crate::error::ErrorContext;
 use crate::git::{is_object_id, lines};
+use crate::hex::hex;
 
 /// Artefacts that nobody used for so long are removed.
 const KEPT: Duration = Duration::from_hours(7 * 24);

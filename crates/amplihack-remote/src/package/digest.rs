@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::hex::hex;
+
 /// A file to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artefact {
@@ -33,9 +35,4 @@ impl Artefact {
             bytes += read as u64;
         }
     }
-}
-
-/// Bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |text, byte| text + &format!("{byte:02x}"))
 }

@@ -20,7 +20,6 @@ use amplihack_utils::fs::{create_private_dir, read_regular};
 
 pub use changes::LeftOut;
 pub use digest::Artefact;
-pub(crate) use digest::hex;
 pub use scan::Finding;
 
 use crate::error::{ErrorContext, RemoteError};

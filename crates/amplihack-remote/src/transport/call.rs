@@ -13,6 +13,10 @@ use amplihack_utils::secret::is_secret_name;
 use crate::error::{ErrorContext, RemoteError};
 use crate::runner::CommandOutput;
 
+/// How long a command may take, and one that moves files.
+pub(super) const LIMIT: Duration = Duration::from_mins(2);
+pub(crate) const LONG_LIMIT: Duration = Duration::from_mins(10);
+
 /// The most of an answer that is held in memory.
 const ANSWER: usize = 32 << 20;
 /// What is kept of complaints.

@@ -1,12 +1,13 @@
 //! Where the sockets of shared connections lie: a short, private place.
 
-use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::env::Env;
 use sha2::{Digest, Sha256};
+
+use crate::hex::hex;
 
 /// The longest name of a socket, without its end.
 const LONGEST: usize = 107;
@@ -47,12 +48,7 @@ pub(super) fn name(parts: &[String]) -> String {
         hash.update(part.as_bytes());
         hash.update([0]);
     }
-    let mut name = String::new();
-    for byte in hash.finalize().iter().take(NAME / 2) {
-        // Writing to a string does not fail.
-        let _ = write!(name, "{byte:02x}");
-    }
-    name
+    hex(&hash.finalize()[..NAME / 2])
 }
 
 #[cfg(test)]

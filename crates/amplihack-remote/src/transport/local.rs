@@ -7,14 +7,10 @@ use std::time::Duration;
 use amplihack_utils::env::Env;
 use async_trait::async_trait;
 
-use super::call::{call, harmless};
+use super::call::{LIMIT, LONG_LIMIT, call, harmless};
 use super::copy;
 use crate::error::RemoteError;
 use crate::runner::{CommandOutput, RemoteCommandRunner};
-
-/// How long a command may take, and one that moves files.
-const LIMIT: Duration = Duration::from_mins(2);
-const LONG_LIMIT: Duration = Duration::from_mins(10);
 
 /// Runs commands on this machine, whatever machine is named.
 #[derive(Debug, Clone)]

@@ -1,26 +1,23 @@
 //! Other machines, by the system's OpenSSH: the user's configuration, keys, agents and jump hosts work.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use amplihack_utils::env::Env;
+use amplihack_utils::fs::create_private_dir;
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
-use super::call::{call, harmless};
+use super::call::{LIMIT, LONG_LIMIT, call, harmless};
 use super::{control, copy, fault};
 use crate::error::{ErrorContext, RemoteError};
 use crate::runner::{CommandOutput, RemoteCommandRunner};
 
 /// The most commands at once on a machine: its server allows ten a connection, and others use it too.
 const IN_FLIGHT: usize = 8;
-/// How long a command may take, and one that moves files.
-const LIMIT: Duration = Duration::from_mins(2);
-const LONG_LIMIT: Duration = Duration::from_mins(10);
 /// Pauses before a command is given again to a server that had no room.
 const PAUSES: [Duration; 4] =
     [Duration::from_millis(200), Duration::from_millis(600), Duration::from_secs(2), Duration::from_secs(4)];
@@ -49,7 +46,8 @@ pub struct Destination {
 pub struct SshRunner {
     program: PathBuf,
     env: Env,
-    control: Option<PathBuf>,
+    /// Made with the first command: whoever only looks at what is known makes nothing.
+    control: OnceLock<Option<PathBuf>>,
     machines: Mutex<BTreeMap<String, Machine>>,
 }
 
@@ -62,13 +60,26 @@ struct Machine {
 impl SshRunner {
     /// No machine yet. ssh gets `env` without its secrets.
     pub fn new(env: &Env) -> Self {
-        let control = control::directory(env);
-        if control.is_none() {
-            tracing::warn!(
-                "no private directory for ssh's sockets: each command makes a connection of its own"
-            );
+        Self {
+            program: PathBuf::from("ssh"),
+            env: harmless(env),
+            control: OnceLock::new(),
+            machines: Mutex::default(),
         }
-        Self { program: PathBuf::from("ssh"), env: harmless(env), control, machines: Mutex::default() }
+    }
+
+    /// Where the sockets of shared connections are.
+    fn control(&self) -> Option<&PathBuf> {
+        let made = self.control.get_or_init(|| {
+            let made = control::directory(&self.env);
+            if made.is_none() {
+                tracing::warn!(
+                    "no private directory for ssh's sockets: each command makes a connection of its own"
+                );
+            }
+            made
+        });
+        made.as_ref()
     }
 
     /// Says how `machine` is reached; what was said before is forgotten.
@@ -127,7 +138,7 @@ impl SshRunner {
         }
         words.extend(["--".to_owned(), machine.host.clone()]);
         let mut command = Command::new(&self.program);
-        match self.control.as_ref().filter(|_| shared) {
+        match self.control().filter(|_| shared) {
             Some(place) => {
                 let mut parts = words.clone();
                 parts.push(name.to_owned());
@@ -147,13 +158,11 @@ impl SshRunner {
     pub(crate) fn terminal(&self, name: &str, machine: &Destination, line: &str) -> Command {
         // Whatever started the session there pinned the key before.
         let _ = pinnable(machine.known_hosts.as_deref());
-        let mut command = self.ssh(name, machine, true);
-        let args: Vec<std::ffi::OsString> = command.get_args().map(ToOwned::to_owned).collect();
-        let mut asked = Command::new(command.get_program());
+        let usual = self.ssh(name, machine, true);
+        let mut command = Command::new(usual.get_program());
         // The first of several values of an option is the one that counts.
-        asked.arg("-tt").args(["-o", "RequestTTY=force"]).args(args).arg(line);
-        asked.env_clear().envs(self.env.iter());
-        command = asked;
+        command.arg("-tt").args(["-o", "RequestTTY=force"]).args(usual.get_args()).arg(line);
+        command.env_clear().envs(self.env.iter());
         command
     }
 
@@ -202,8 +211,7 @@ impl SshRunner {
 /// Makes the directory of a file for pinned keys: ssh makes none, and without the file it would trust any key, each time.
 fn pinnable(file: Option<&Path>) -> Result<(), RemoteError> {
     let Some(directory) = file.and_then(Path::parent) else { return Ok(()) };
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    made.map_err(|error| {
+    create_private_dir(directory).map_err(|error| {
         let what = format!("{} for the keys of machines cannot be made: {error}", directory.display());
         RemoteError::Transfer(ErrorContext::new(what).with("reason", "pins"))
     })

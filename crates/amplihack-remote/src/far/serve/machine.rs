@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::answer::is_digest;
 use super::ground::{Done, Fault, Ground, fail};
-use crate::package::hex;
+use crate::hex::hex;
 use crate::protocol::VERSION;
 
 /// How long a program may take to say its version.
