@@ -14,7 +14,7 @@ use crate::client::send::job_name;
 use crate::error::RemoteError;
 use crate::options::{ListOptions, RemoteStatus, StatusOptions};
 use crate::pool::{Action, Change, HostSeen, Job, LookedUp, Observations, SeenSession};
-use crate::protocol::FarState;
+use crate::protocol::{FarState, Observed};
 use crate::session::Session;
 use crate::state::{self, Phase, SessionRecord, State};
 
@@ -150,24 +150,13 @@ impl Client {
         let state = ground.read()?;
         match action {
             Action::LookUp(_) => {}
-            Action::End(id, machine) => end_for_good(ground, &state, &id, &machine).await?,
+            Action::End(id, machine) => end_for_good(ground, &state, &id, &machine).await.map(|_| ())?,
             // The key came with the start that was cut off, and is not here any more: it is made sure that it never runs.
             Action::FinishStart(id, machine) => {
-                let far = ground.far_of(&state, &machine)?;
-                let ended = far.end(&id, GRACE).await;
-                if ended.is_ok_and(|survivors| survivors == 0)
-                    && let Ok(seen) = far.observe(&[&id]).await
-                {
-                    // It may have come to its program until then.
-                    let ran = seen.iter().find_map(|seen| Some((seen.started?, seen.state)));
+                if end_for_good(ground, &state, &id, &machine).await? {
                     let why = "its start was cut off before it ran; start it again";
-                    ground.change(|state| match ran {
-                        Some((at, FarState::Ended(code) | FarState::Killed(code))) => {
-                            state.started(&id, at)?;
-                            state.killed(&id, Some(code), true, now()).map(|_| ())
-                        }
-                        _ => state.failed(&id, why, now()).map(|_| ()),
-                    })?;
+                    // One that came to its program until then has its own end by now.
+                    ground.change(|state| state.failed(&id, why, now()).map(|_| ()))?;
                 }
             }
             Action::Resubmit(id, machine) => {
@@ -203,16 +192,32 @@ impl Client {
     }
 }
 
-/// Makes sure that nothing of a session runs or will run; a machine that does not answer is told at the next look.
+/// Makes sure that nothing of a session runs or will run, and takes in the end of one that came to its program until then. Answers
+/// whether that is so; a machine that does not answer is told at the next look.
 pub(super) async fn end_for_good(
     ground: &Ground,
     state: &State,
     id: &str,
     machine: &str,
-) -> Result<(), RemoteError> {
-    let ended = ground.far_of(state, machine)?.end(id, GRACE).await;
-    if ended.is_ok_and(|survivors| survivors == 0) {
+) -> Result<bool, RemoteError> {
+    let far = ground.far_of(state, machine)?;
+    if !far.end(id, GRACE).await.is_ok_and(|survivors| survivors == 0) {
+        return Ok(false);
+    }
+    let seen = far.observe(&[id]).await.unwrap_or_default();
+    let Some(seen) = seen.into_iter().find(|seen| seen.id == id) else { return Ok(false) };
+    if seen.started.is_some() {
+        take_in(ground, machine, seen)?;
+    } else {
         ground.change(|state| state.end_confirmed(id))?;
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Brings what is known here to what a machine says of one session.
+pub(super) fn take_in(ground: &Ground, machine: &str, observed: Observed) -> Result<(), RemoteError> {
+    let sessions = [(observed.id.clone(), SeenSession { observed, job: None })].into();
+    let hosts = [(machine.to_owned(), HostSeen::Answered(sessions))].into();
+    let seen = Observations { hosts, ..Observations::default() };
+    ground.change(|state| state.reconcile(&seen, &ground.me, &state::Client::is_alive, now()).map(|_| ()))
 }

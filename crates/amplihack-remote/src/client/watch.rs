@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::client::answers::Waited;
-use crate::client::ground::{Ground, now};
+use crate::client::ground::Ground;
+use crate::client::refresh::take_in;
 use crate::client::{Client, unheard};
 use crate::error::{ErrorContext, RemoteError};
 use crate::far::Far;
@@ -149,12 +150,7 @@ impl Client {
             _ => !record.session.status.is_final() || record.end_unconfirmed,
         };
         if news {
-            use crate::pool::{HostSeen, Observations, SeenSession};
-            let sessions = [(id.to_owned(), SeenSession { observed: seen, job: None })].into();
-            let hosts = [(far.machine().to_owned(), HostSeen::Answered(sessions))].into();
-            let seen = Observations { hosts, ..Observations::default() };
-            ground
-                .change(|state| state.reconcile(&seen, &ground.me, &crate::state::Client::is_alive, now()))?;
+            take_in(ground, far.machine(), seen)?;
         }
         Ok(answer)
     }

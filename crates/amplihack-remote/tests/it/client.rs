@@ -270,6 +270,31 @@ async fn a_kill_that_nobody_hears_changes_nothing_unless_it_is_forced() {
     assert_eq!(listing.unsettled, Vec::<String>::new());
 }
 
+#[tokio::test]
+async fn what_came_to_run_although_it_was_given_up_is_ended_and_said_to_have_been() {
+    let here = Here::new();
+    let started = here.client.start(here.start(&["sleep"])).await.unwrap();
+    let id = started.rows[0].outcome.as_ref().unwrap().session_id.clone();
+    let setup = here.sandbox.home().join(format!(".amplihack/remote/sessions/{id}/started"));
+    while !setup.exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    // As a look leaves it that came between a killed client and what that had sent.
+    amplihack_remote::state_lock::with_lock(&here.state(), |state| {
+        state.failed(&id, "its machine had not claimed it", jiff::Timestamp::now())?;
+        let record = state.session_mut(&id)?;
+        record.phase = Some(amplihack_remote::state::Phase::Sent);
+        record.end_unconfirmed = true;
+        Ok(())
+    })
+    .unwrap();
+    here.client.refresh(None).await.unwrap();
+    let listing = here.client.listing(&ListOptions::default()).unwrap();
+    let session = &listing.rows[0].session;
+    assert_eq!((session.status, session.exit_code), (SessionStatus::Killed, Some(143)), "{session:?}");
+    assert_eq!(listing.unsettled, Vec::<String>::new());
+}
+
 #[test]
 fn facts_of_an_error_are_in_order() {
     let context = amplihack_remote::ErrorContext::new("m").with("b", 2).with("a", 1).with("c", 3);
