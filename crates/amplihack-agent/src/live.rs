@@ -1,10 +1,8 @@
-//! Where an agent writes down what it used while it works, if its stream tells that at the end only.
+//! Where an agent writes down what it used while it works, if its stream tells that at the end only: see
+//! [`Counts::live_file`](crate::profile::Counts::live_file).
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-
-use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::env::Env;
+use std::path::PathBuf;
 
 use crate::event::Totals;
 
@@ -41,16 +39,6 @@ pub enum Counted {
 
 /// How many directories stand between a directory of rollouts and a rollout.
 pub const ROLLOUT_DEPTH: usize = 3;
-
-/// The file of `agent` in the environment `env`, at `ours` where its place is ours to choose. `None` for an agent whose stream tells, that
-/// writes none, or whose user sends it elsewhere.
-pub fn live_file(agent: AgentBinary, env: &Env, ours: &Path) -> Option<LiveFile> {
-    match agent {
-        AgentBinary::Codex => crate::codex::rollouts(env).map(|below| LiveFile::Rollout { below }),
-        AgentBinary::Copilot => crate::copilot::spans(env, ours),
-        _ => None,
-    }
-}
 
 impl LiveFile {
     /// Whether a file of this name is that of `session`.

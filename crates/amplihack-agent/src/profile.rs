@@ -1,8 +1,14 @@
 //! One agent's profile: its names, where it is found, how it is installed, its rows and its grammar.
 
-use amplihack_utils::agent_binary::AgentBinary;
+use std::path::Path;
 
+use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::env::Env;
+
+use crate::decode::Decode;
+use crate::event::Usage;
 use crate::grammar::Grammar;
+use crate::live::LiveFile;
 use crate::matrix::{Capability, Row, RunMode};
 
 /// Everything that is known of one agent CLI.
@@ -12,6 +18,8 @@ pub struct Profile {
     pub agent: AgentBinary,
     /// Its name for people.
     pub title: &'static str,
+    /// Whose models it asks, as far as that is settled by the agent: a value of OpenTelemetry's conventions where they have one.
+    pub provider: &'static str,
     /// Name of its program.
     pub program: &'static str,
     /// Where its own installers put the program, relative to the home directory, in the order of looking.
@@ -25,6 +33,10 @@ pub struct Profile {
     pub prompt_note: &'static str,
     /// The matrix.
     pub rows: &'static [Row],
+    /// The decoder of its stream of JSON lines; `None` for an agent that prints text only.
+    pub decoder: Option<fn() -> Box<dyn Decode>>,
+    /// What it tells of what it used.
+    pub counts: Counts,
     /// How its own arguments are read.
     pub grammar: Grammar,
     /// Variables that it sets for its own tools and that would mislead a new session below it. A final `*` matches the rest.
@@ -37,6 +49,25 @@ pub struct Profile {
     pub keys: &'static [&'static str],
     /// Explicit delivery requests that it refuses before it is started, with the reason.
     pub refuses_requests: Option<&'static str>,
+}
+
+/// What an agent tells of what it used, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct Counts {
+    /// Its totals are those of its session: after a resume they hold what earlier runs of it used.
+    pub session_totals: bool,
+    /// It says what it cost in dollars.
+    pub dollars: bool,
+    /// Reads the file that it writes where [`Capability::UsageFile`] asks for one.
+    pub usage_file: Option<fn(&[u8]) -> Option<Usage>>,
+    /// Where it writes down what it used while it works, in an environment, at a path of ours where its place is ours to choose.
+    pub live_file: Option<fn(&Env, &Path) -> Option<LiveFile>>,
+}
+
+impl Counts {
+    /// Its stream tells what the run used, in tokens, at its end.
+    pub(crate) const OF_THE_RUN: Self =
+        Self { session_totals: false, dollars: false, usage_file: None, live_file: None };
 }
 
 /// The profile of `agent`.

@@ -169,7 +169,7 @@ impl<'a> Timeline<'a> {
             && !thought
             && text.message.is_none()
             && text.parent.is_none()
-            && self.run.record.agent == amplihack_agent::AgentBinary::Amplifier
+            && amplihack_agent::profile(self.run.record.agent).decoder.is_none()
         {
             *before = before.and_line(&said);
             return;

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use amplihack_agent::decode::{PlainText, decoder, states_session_totals, usage_file};
+use amplihack_agent::decode::{PlainText, decoder};
 use amplihack_agent::event::{Totals, Usage};
 use amplihack_agent::reader::Earlier;
-use amplihack_agent::{AgentBinary, End, Envelope};
+use amplihack_agent::{AgentBinary, End, Envelope, profile};
 use amplihack_hooks::injection::Written;
 use amplihack_session::journal::{RunRecord, used_before};
 use amplihack_session::{EventRun, Finished, Journal, Reading, RunError};
@@ -64,7 +64,7 @@ pub async fn start_events(
     let record = RunRecord::of_this_process(agent, &plan.cwd);
     let home = plan.env.amplihack_home();
     let Prepared { session, guard, spec, mut notices } = prepare(plan, hosting, streams)?;
-    let earlier = home.clone().filter(|_| streamed && states_session_totals(agent)).map(|home| {
+    let earlier = home.clone().filter(|_| streamed && profile(agent).counts.session_totals).map(|home| {
         let own = session.id.clone();
         Box::new(move |name: &str| used_before(&home, agent, name, &own)) as Earlier
     });
@@ -127,7 +127,7 @@ fn used(agent: AgentBinary, file: &Path) -> Option<Usage> {
     if let Err(error) = std::fs::remove_file(file) {
         tracing::debug!(%error, "a run's file of its usage stays behind");
     }
-    usage_file(agent, &bytes)
+    profile(agent).counts.usage_file?(&bytes)
 }
 
 /// A success with a denied call is none.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use amplihack_agent::AgentBinary;
-use amplihack_agent::event::{Totals, totals_are_the_sessions};
+use amplihack_agent::event::Totals;
+use amplihack_agent::{AgentBinary, profile};
 use amplihack_utils::config::Config;
 use serde::{Deserialize, Serialize};
 
@@ -128,7 +128,7 @@ impl Meter {
     /// Takes in what a launch used.
     pub fn add(&mut self, used: &Used) {
         match &used.session {
-            Some(session) if totals_are_the_sessions(used.agent) => {
+            Some(session) if profile(used.agent).counts.session_totals => {
                 let sum = self.sessions.entry((used.agent, session.clone())).or_default();
                 // A turn that failed states nothing, or less.
                 if tokens(&used.totals) >= tokens(sum) {

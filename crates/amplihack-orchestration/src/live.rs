@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use amplihack_agent::AgentBinary;
 use amplihack_agent::event::Totals;
-use amplihack_agent::live::{Counted, LiveFile, ROLLOUT_DEPTH, live_file};
+use amplihack_agent::live::{Counted, LiveFile, ROLLOUT_DEPTH};
+use amplihack_agent::{AgentBinary, profile};
 use amplihack_utils::env::Env;
 
 use crate::budget::tokens;
@@ -33,7 +33,7 @@ impl Live {
     /// A look at a launch of `agent` in `env`, whose session had used `before` it; `ours` is where a file of ours may be.
     pub fn new(agent: AgentBinary, env: &Env, ours: &Path, before: Totals) -> Self {
         Self {
-            file: live_file(agent, env, ours),
+            file: profile(agent).counts.live_file.and_then(|file| file(env, ours)),
             path: None,
             offset: 0,
             rest: Vec::new(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use amplihack_agent::{AgentBinary, Permissions};
+use amplihack_agent::{AgentBinary, Permissions, profile};
 use amplihack_utils::config::Config;
 use serde::{Deserialize, Serialize};
 
@@ -91,7 +91,7 @@ impl Spec {
         for agent in [Some(self.agent), self.fallback].into_iter().flatten() {
             match Prices::configured(config, agent) {
                 Ok(Some(prices)) => drop(self.prices.insert(agent, prices)),
-                Ok(None) if self.budget.usd.is_some() && !says_its_cost(agent) => {
+                Ok(None) if self.budget.usd.is_some() && !profile(agent).counts.dollars => {
                     return Err(AutoError::NoPrice { agent });
                 }
                 Ok(None) => {}
@@ -114,9 +114,4 @@ impl Spec {
     pub const fn limits(&self) -> Limits {
         Limits { silence: self.silence, calls: self.max_calls }
     }
-}
-
-/// Whether `agent` reports dollars.
-const fn says_its_cost(agent: AgentBinary) -> bool {
-    matches!(agent, AgentBinary::Claude)
 }

@@ -124,7 +124,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "AMPLIHACK_AGENT_BINARY",
         role: Role::Passed,
         default: "the nearest launcher_context.json, then copilot",
-        meaning: "The agent in charge: claude, copilot, codex, amplifier or amp. Set by hand it always wins.",
+        meaning: "The agent in charge, by the name of its program. Set by hand it always wins.",
     },
     Variable {
         name: "AMPLIHACK_AGENT_BINARY_SET",

@@ -11,7 +11,7 @@ pub use decode::AmpStream;
 
 use crate::grammar::{Grammar, Positional, PromptFlag};
 use crate::matrix::{ArgShape, BOTH, Capability, Evidence, HEADLESS, Row, RunMode, Slot};
-use crate::profile::Profile;
+use crate::profile::{Counts, Profile};
 
 const HELP: Evidence = Evidence::Documented("amp --help, 0.0.1790142911");
 const NOTE: &str = "stdin and argv are documented by amp --help; without an account no probe can show them";
@@ -20,6 +20,7 @@ const NOTE: &str = "stdin and argv are documented by amp --help; without an acco
 pub(crate) static PROFILE: Profile = Profile {
     agent: AgentBinary::Amp,
     title: "Amp",
+    provider: "amp",
     program: "amp",
     install_places: &[".amp/bin/amp", ".local/bin/amp"],
     directories: &["XDG_CACHE_HOME"],
@@ -41,6 +42,8 @@ pub(crate) static PROFILE: Profile = Profile {
         Row::new(Capability::McpConfig, BOTH, ArgShape::FlagEq("--mcp-config"), HELP),
         Row::new(Capability::Stream, HEADLESS, ArgShape::Words(Slot::Option, &["--stream-json"]), HELP),
     ],
+    decoder: Some(|| Box::new(AmpStream::new())),
+    counts: Counts::OF_THE_RUN,
     grammar: Grammar {
         subcommands: &[
             "apps",

@@ -5,7 +5,7 @@ use amplihack_utils::prompt_delivery::DeliveryMode;
 
 use crate::grammar::{Grammar, Positional};
 use crate::matrix::{ArgShape, BOTH, Capability, Evidence, HEADLESS, INTERACTIVE, Row, Slot};
-use crate::profile::Profile;
+use crate::profile::{Counts, Profile};
 
 const DOCS: Evidence =
     Evidence::Documented("amplifier run [OPTIONS] [PROMPT], README and --help of amplifier-app-cli");
@@ -15,6 +15,7 @@ const NOTE: &str = "argv only; upstream documents stdin now, but no probe can ru
 pub(crate) static PROFILE: Profile = Profile {
     agent: AgentBinary::Amplifier,
     title: "Microsoft Amplifier",
+    provider: "amplifier",
     program: "amplifier",
     install_places: &[".local/bin/amplifier"],
     directories: &["XDG_CACHE_HOME"],
@@ -33,6 +34,8 @@ pub(crate) static PROFILE: Profile = Profile {
             DOCS,
         ),
     ],
+    decoder: None,
+    counts: Counts::OF_THE_RUN,
     grammar: Grammar {
         subcommands: &[
             "allowed-dirs",

@@ -13,7 +13,7 @@ use crate::grammar::{Grammar, Positional};
 use crate::matrix::{
     ArgShape, BOTH, Capability, Evidence, HEADLESS, INTERACTIVE, Limit, Row, Slot, VersionRange,
 };
-use crate::profile::Profile;
+use crate::profile::{Counts, Profile};
 
 const PROVED: VersionRange = VersionRange { from: (2, 1, 332), below: (2, 2, 0) };
 const PROMPTS: Evidence = Evidence::Probe(PROVED, "claude_takes_every_prompt_unchanged");
@@ -34,6 +34,7 @@ const SLASH: &str = "a prompt that begins with / is a command of Claude's own";
 pub(crate) static PROFILE: Profile = Profile {
     agent: AgentBinary::Claude,
     title: "Claude Code",
+    provider: "anthropic",
     program: "claude",
     install_places: &[".claude/local/claude", ".local/bin/claude"],
     directories: &[],
@@ -98,6 +99,8 @@ pub(crate) static PROFILE: Profile = Profile {
         Row::new(Capability::BudgetUsd, HEADLESS, ArgShape::FlagEq("--max-budget-usd"), DOLLARS)
             .note("of the process: what the session cost before does not count"),
     ],
+    decoder: Some(|| Box::new(decode::ClaudeStream::default())),
+    counts: Counts { dollars: true, ..Counts::OF_THE_RUN },
     grammar: Grammar {
         subcommands: &[
             "agents",

@@ -11,10 +11,11 @@ pub(crate) use rollout::{rollout_line, rollouts};
 
 use crate::command::Permissions;
 use crate::grammar::{Grammar, Positional};
+use crate::live::LiveFile;
 use crate::matrix::{
     ArgShape, BOTH, Capability, Evidence, HEADLESS, INTERACTIVE, Limit, Row, Slot, VersionRange,
 };
-use crate::profile::Profile;
+use crate::profile::{Counts, Profile};
 
 const PROVED: VersionRange = VersionRange { from: (0, 171, 0), below: (0, 172, 0) };
 const PROMPTS: Evidence = Evidence::Probe(PROVED, "codex_takes_every_prompt_unchanged");
@@ -34,6 +35,7 @@ const BOM: &str = "a byte order mark at the start is dropped by Codex";
 pub(crate) static PROFILE: Profile = Profile {
     agent: AgentBinary::Codex,
     title: "OpenAI Codex CLI",
+    provider: "openai",
     program: "codex",
     install_places: &[".local/bin/codex"],
     directories: &["CODEX_HOME", "XDG_CACHE_HOME"],
@@ -100,6 +102,12 @@ pub(crate) static PROFILE: Profile = Profile {
             .note("an interrupted run says nothing of its end; after a resume its tokens are those of all of the session"),
         Row::new(Capability::AnswerSchema, HEADLESS, ArgShape::FlagEq("--output-schema"), SCHEMA),
     ],
+    decoder: Some(|| Box::new(decode::CodexStream::default())),
+    counts: Counts {
+        session_totals: true,
+        live_file: Some(|env, _| rollouts(env).map(|below| LiveFile::Rollout { below })),
+        ..Counts::OF_THE_RUN
+    },
     grammar: Grammar {
         subcommands: &[
             "a",

@@ -71,7 +71,7 @@ pub struct Options {
     pub budget_usd: Option<String>,
     /// Tell in the stream what the agent used while it works.
     pub live_usage: bool,
-    /// The file to which the agent writes what it used, for [`usage_file`](crate::decode::usage_file).
+    /// The file to which the agent writes what it used, for [`Counts::usage_file`](crate::profile::Counts::usage_file).
     pub usage_file: Option<Box<Path>>,
 }
 

@@ -9,14 +9,14 @@ mod wire;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
 
-pub(crate) use spans::{span, spans};
+pub(crate) use spans::span;
 
 use crate::command::Permissions;
 use crate::grammar::{Grammar, Positional, PromptFlag};
 use crate::matrix::{
     ArgShape, BOTH, Capability, Evidence, HEADLESS, INTERACTIVE, Row, RunMode, Slot, VersionRange,
 };
-use crate::profile::Profile;
+use crate::profile::{Counts, Profile};
 
 const PROVED: VersionRange = VersionRange { from: (1, 0, 102), below: (1, 1, 0) };
 const PROMPTS: Evidence = Evidence::Probe(PROVED, "copilot_takes_every_prompt_unchanged");
@@ -32,6 +32,7 @@ const TRIMS: &str = "Copilot trims blanks at the end, puts the date before the p
 pub(crate) static PROFILE: Profile = Profile {
     agent: AgentBinary::Copilot,
     title: "GitHub Copilot CLI",
+    provider: "github.copilot",
     program: "copilot",
     install_places: &[".local/bin/copilot"],
     directories: &["COPILOT_CACHE_HOME", "COPILOT_HOME", "XDG_CACHE_HOME"],
@@ -82,6 +83,13 @@ pub(crate) static PROFILE: Profile = Profile {
         Row::new(Capability::UsageFile, HEADLESS, ArgShape::FlagEq("--usage-output-file"), STREAM)
             .note("after a resume its tokens are those of all of the session"),
     ],
+    decoder: Some(|| Box::new(decode::CopilotStream::default())),
+    counts: Counts {
+        session_totals: true,
+        usage_file: Some(decode::usage_file),
+        live_file: Some(spans::spans),
+        ..Counts::OF_THE_RUN
+    },
     grammar: Grammar {
         subcommands: &[
             "app",

@@ -9,11 +9,8 @@ pub(crate) mod wire;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::sys::Exit;
 
-use crate::amp::AmpStream;
-use crate::claude::decode::ClaudeStream;
-use crate::codex::decode::CodexStream;
-use crate::copilot::decode::CopilotStream;
-use crate::event::{AgentEvent, End, Usage};
+use crate::event::{AgentEvent, End};
+use crate::profile::profile;
 
 pub use text::PlainText;
 
@@ -46,25 +43,7 @@ pub trait Decode: Send {
 
 /// The decoder of `agent`'s stream of JSON lines; for an agent without one, of plain text.
 pub fn decoder(agent: AgentBinary) -> Box<dyn Decode> {
-    match agent {
-        AgentBinary::Claude => Box::new(ClaudeStream::default()),
-        AgentBinary::Codex => Box::new(CodexStream::default()),
-        AgentBinary::Copilot => Box::new(CopilotStream::default()),
-        AgentBinary::Amp => Box::new(AmpStream::new()),
-        other => Box::new(PlainText::new(other)),
-    }
-}
-
-/// Whether the totals that `agent` states are those of its session, with what earlier runs of it used.
-pub const fn states_session_totals(agent: AgentBinary) -> bool {
-    matches!(agent, AgentBinary::Codex | AgentBinary::Copilot)
-}
-
-/// The total in the file that `agent` writes where [`Capability::UsageFile`](crate::Capability::UsageFile) asks for one:
-/// Copilot counts its tokens nowhere else.
-pub fn usage_file(agent: AgentBinary, file: &[u8]) -> Option<Usage> {
-    match agent {
-        AgentBinary::Copilot => crate::copilot::decode::usage_file(file),
-        _ => None,
-    }
+    profile(agent)
+        .decoder
+        .map_or_else(|| Box::new(PlainText::new(agent)) as Box<dyn Decode>, |decoder| decoder())
 }

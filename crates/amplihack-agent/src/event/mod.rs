@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use end::{End, FailKind, Summary};
 pub use json::Json;
 pub(crate) use sound::mend;
-pub use usage::{Totals, Usage, totals_are_the_sessions};
+pub use usage::{Totals, Usage};
 
 /// One thing that an agent did. `type` in JSON, in snake case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

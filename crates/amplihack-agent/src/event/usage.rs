@@ -1,6 +1,5 @@
 //! What a run uses: tokens and money.
 
-use amplihack_utils::agent_binary::AgentBinary;
 use serde::{Deserialize, Serialize};
 
 /// What one message, or the whole run, used.
@@ -33,7 +32,7 @@ pub struct Usage {
 /// | `premium_requests` | - | - | `premiumRequests` |
 ///
 /// Codex and Copilot state the totals of the *session*: after a resume they hold what earlier runs used too, see
-/// [`states_session_totals`](crate::decode::states_session_totals). Claude Code states what its process used.
+/// [`Counts::session_totals`](crate::profile::Counts::session_totals). Claude Code states what its process used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Totals {
@@ -55,12 +54,6 @@ pub struct Totals {
     /// The agent's own premium requests, where it counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub premium_requests: Option<f64>,
-}
-
-/// Whether the totals that `agent` states are those of its session, so that after a resume they hold what earlier runs
-/// used too.
-pub const fn totals_are_the_sessions(agent: AgentBinary) -> bool {
-    matches!(agent, AgentBinary::Codex | AgentBinary::Copilot)
 }
 
 impl Totals {

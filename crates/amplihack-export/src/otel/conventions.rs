@@ -1,6 +1,5 @@
 //! Names of the GenAI semantic conventions (in development there; these are of semantic conventions 1.41), and our own.
 
-use amplihack_agent::AgentBinary;
 use amplihack_agent::event::Totals;
 
 use super::wire::{Attribute, attribute};
@@ -32,16 +31,6 @@ pub(super) const WARNING_KIND: &str = "amplihack.warning.kind";
 pub(super) const WARNING_MESSAGE: &str = "amplihack.warning.message";
 pub(super) const TURNS: &str = "amplihack.turns";
 pub(super) const TURN: &str = "amplihack.turn";
-
-/// Whose models an agent asks, as far as that is settled by the agent: a value of the conventions where they have one.
-pub(super) const fn provider(agent: AgentBinary) -> &'static str {
-    match agent {
-        AgentBinary::Claude => "anthropic",
-        AgentBinary::Codex => "openai",
-        AgentBinary::Copilot => "github.copilot",
-        other => other.name(),
-    }
-}
 
 /// What was used. The conventions count tokens of the cache as input too.
 pub(super) fn usage(used: &Totals) -> Vec<Attribute> {

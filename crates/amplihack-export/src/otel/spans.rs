@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use amplihack_agent::AgentEvent;
 use amplihack_agent::event::{End, ToolCall, ToolResult, Warning};
+use amplihack_agent::{AgentEvent, profile};
 use amplihack_session::Exit;
 use jiff::Timestamp;
 
@@ -11,7 +11,7 @@ use super::calls::{Call, calls};
 use super::conventions::{
     AGENT, AGENT_VERSION, CONVERSATION, DECISION, ERROR_TYPE, EXIT_CODE, OPERATION, OUTPUT_MESSAGES,
     PROVIDER, REQUEST_MODEL, RESPONSE_ID, RESPONSE_MODEL, RULE, SESSION, TOOL, TOOL_ARGUMENTS, TOOL_CALL,
-    TOOL_RESULT, TURN, TURNS, WARNING, WARNING_KIND, WARNING_MESSAGE, WORKFLOW, provider, usage,
+    TOOL_RESULT, TURN, TURNS, WARNING, WARNING_KIND, WARNING_MESSAGE, WORKFLOW, usage,
 };
 use super::wire::{
     Attribute, Event, Id, Kind, Nanos, Resource, ResourceSpans, Scope, ScopeSpans, Span, Status, Traces,
@@ -128,7 +128,7 @@ impl Writer<'_> {
         let record = &self.run.record;
         let mut attributes = vec![
             attribute(OPERATION, operation),
-            attribute(PROVIDER, provider(record.agent)),
+            attribute(PROVIDER, profile(record.agent).provider),
             attribute(AGENT, record.agent.name()),
         ];
         attributes.extend(record.agent_session.as_deref().map(|id| attribute(CONVERSATION, self.clean(id))));

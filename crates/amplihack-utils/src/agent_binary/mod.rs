@@ -48,6 +48,11 @@ impl AgentBinary {
         }
     }
 
+    /// All names, for messages: `claude, copilot, …`.
+    pub fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+
     /// The agent of exactly this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|agent| agent.name() == name)

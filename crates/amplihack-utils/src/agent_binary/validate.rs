@@ -33,14 +33,14 @@ pub enum Rejected {
     #[error("contains a control character")]
     Control,
     /// Well-formed, and not on the list.
-    #[error("is none of claude, copilot, codex, amplifier, amp")]
+    #[error("is none of {}", AgentBinary::names())]
     Unknown,
 }
 
 /// The agent that `raw` names, after blanks around it are trimmed and ASCII letters lower-cased.
 ///
 /// # Errors
-/// Everything but the five names is rejected, with the first reason found.
+/// Everything but the names of agents is rejected, with the first reason found.
 pub fn validate(raw: impl AsRef<OsStr>) -> Result<AgentBinary, Rejected> {
     let name = raw.as_ref().to_str().ok_or(Rejected::NotUtf8)?.trim();
     if name.is_empty() {
