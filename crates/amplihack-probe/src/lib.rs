@@ -1,5 +1,6 @@
 //! The scripted model server, the scripted agent, and what is proved with them about real agent CLIs.
 
+mod agents;
 pub mod demo;
 pub mod drive;
 pub mod guarding;

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::error::Explain;
 use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
-use serde_json::{Value, json};
 
-use crate::model::MODEL;
+use crate::agents::probed;
 
 /// The key that every agent is given. It opens nothing.
 pub const DUMMY_KEY: &str = "dummy-key";
@@ -23,7 +22,7 @@ pub struct Loopback {
 
 /// Whether `agent` speaks a protocol that the server scripts.
 pub fn can_loopback(agent: AgentBinary) -> bool {
-    matches!(agent, AgentBinary::Claude | AgentBinary::Copilot | AgentBinary::Codex)
+    probed(agent).is_some()
 }
 
 /// What may be the same for several throw-away homes.
@@ -74,125 +73,21 @@ impl Explain for LoopbackError {
 
 /// Prepares `home` for `agent` and says how to run it against `base_url`, a URL of `ModelServer::base_url`.
 ///
-/// Variables and files are those that were shown to work on Claude Code 2.1.332, Codex 0.171.0 and Copilot
-/// 1.0.102: no account, no updates, no telemetry, one retry.
+/// Variables and files are those that were shown to work on the pinned CLIs: no account, no updates, no telemetry, and one
+/// retry where that can be said.
 pub fn loopback(
     agent: AgentBinary,
     base_url: &str,
     home: &Path,
     options: Options<'_>,
 ) -> Result<Loopback, LoopbackError> {
+    let probed = probed(agent).ok_or(LoopbackError::NoProtocol { agent })?;
     let mut env = vec![("HOME".into(), home.into())];
-    match agent {
-        AgentBinary::Claude => {
-            write_private(
-                &home.join(".claude.json"),
-                claude_settings(options.workspace).to_string().as_bytes(),
-            )?;
-            env.extend(claude(base_url));
-        }
-        AgentBinary::Codex => {
-            let path = home.join(".codex/config.toml");
-            let settings = toml::to_string(&codex_settings(base_url, options.workspace))
-                .map_err(|source| LoopbackError::Toml { path: path.clone(), source })?;
-            write_private(&path, settings.as_bytes())?;
-            env.push(("FAKE_KEY".into(), DUMMY_KEY.into()));
-        }
-        AgentBinary::Copilot => {
-            env.extend(copilot(base_url));
-            if let Some(cache) = options.cache {
-                env.push(("COPILOT_CACHE_HOME".into(), cache.into()));
-            }
-            if let Some(workspace) = options.workspace {
-                // `--trust-folder` says the same, but an interactive Copilot refuses to start with it.
-                let settings = json!({"trustedFolders": [text(workspace)]});
-                write_private(&home.join(".copilot/config.json"), settings.to_string().as_bytes())?;
-            }
-        }
-        _ => return Err(LoopbackError::NoProtocol { agent }),
-    }
+    env.extend((probed.prepare)(base_url, home, options)?);
     Ok(Loopback { env })
 }
 
-fn pairs<const N: usize>(pairs: [(&str, &str); N]) -> [(OsString, OsString); N] {
-    pairs.map(|(name, value)| (name.into(), value.into()))
-}
-
-fn claude(base_url: &str) -> Vec<(OsString, OsString)> {
-    let mut env = pairs([
-        ("ANTHROPIC_BASE_URL", base_url),
-        ("ANTHROPIC_API_KEY", DUMMY_KEY),
-        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        ("CLAUDE_CODE_MAX_RETRIES", "1"),
-        ("DISABLE_AUTOUPDATER", "1"),
-        ("DISABLE_ERROR_REPORTING", "1"),
-        ("DISABLE_TELEMETRY", "1"),
-    ])
-    .to_vec();
-    if rustix::process::geteuid().is_root() {
-        // As root Claude Code skips permissions only where it is told that it is in a sandbox. This home and this
-        // model are throw-away ones; a user's own launch never gets this variable from us.
-        env.push(("IS_SANDBOX".into(), "1".into()));
-    }
-    env
-}
-
-/// What stands between a fresh home and the first interactive prompt: onboarding, the key, the trust question.
-fn claude_settings(workspace: Option<&Path>) -> Value {
-    let mut settings = json!({
-        "hasCompletedOnboarding": true,
-        "theme": "dark",
-        "customApiKeyResponses": {"approved": [DUMMY_KEY], "rejected": []},
-        "projects": {},
-    });
-    if let Some(workspace) = workspace {
-        let trusted = json!({"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true});
-        settings["projects"][text(workspace)] = trusted;
-    }
-    settings
-}
-
-fn codex_settings(base_url: &str, workspace: Option<&Path>) -> Value {
-    let mut settings = json!({
-        "model": MODEL,
-        "model_provider": "fake",
-        "check_for_update_on_startup": false,
-        "analytics": {"enabled": false},
-        // Without this Codex waits for an unreachable server for ever.
-        "features": {"unbounded_connection_retries": false},
-        "model_providers": {"fake": {
-            "name": "fake",
-            "base_url": format!("{base_url}/v1"),
-            "env_key": "FAKE_KEY",
-            "wire_api": "responses",
-            "request_max_retries": 1,
-            "stream_max_retries": 1,
-        }},
-        "projects": {},
-    });
-    if let Some(workspace) = workspace {
-        settings["projects"][text(workspace)] = json!({"trust_level": "trusted"});
-    }
-    settings
-}
-
-fn copilot(base_url: &str) -> [(OsString, OsString); 6] {
-    pairs([
-        ("COPILOT_OFFLINE", "true"),
-        ("COPILOT_AUTO_UPDATE", "false"),
-        ("COPILOT_PROVIDER_BASE_URL", &format!("{base_url}/v1")),
-        ("COPILOT_PROVIDER_TYPE", "openai"),
-        ("COPILOT_PROVIDER_API_KEY", DUMMY_KEY),
-        ("COPILOT_MODEL", MODEL),
-    ])
-}
-
-/// Settings files key directories by text; a directory whose name is none stays untrusted, and the agent asks.
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
-fn write_private(path: &Path, contents: &[u8]) -> Result<(), LoopbackError> {
+pub(crate) fn write_private(path: &Path, contents: &[u8]) -> Result<(), LoopbackError> {
     let failed = |source| LoopbackError::Write { path: path.to_owned(), source };
     if let Some(directory) = path.parent() {
         create_private_dir(directory).map_err(failed)?;
@@ -222,7 +117,7 @@ mod tests {
 
     #[test]
     fn every_variable_points_home_or_nowhere() {
-        for agent in [AgentBinary::Claude, AgentBinary::Codex, AgentBinary::Copilot] {
+        for agent in AgentBinary::ALL.into_iter().filter(|agent| can_loopback(*agent)) {
             let home = tempfile::tempdir().unwrap();
             let loopback = loopback(agent, URL, home.path(), Options::default()).unwrap();
             assert_eq!(loopback.env[0], ("HOME".into(), home.path().into()));

@@ -11,7 +11,9 @@ use amplihack_utils::env::Env;
 use amplihack_utils::fs::{Durability, create_private_dir, read_limited, write_atomic};
 use serde_json::{Map, Value};
 
-use read::{Content, Part, content};
+use crate::agents::probed;
+pub(crate) use read::Part;
+use read::{Content, content};
 
 /// Bytes of a settings file.
 const LIMIT: u64 = 1 << 20;
@@ -38,45 +40,21 @@ pub struct OwnHooksError {
 }
 
 /// Where an agent has its settings on hooks.
-struct Place {
+pub(crate) struct Place {
     /// The variable that names the directory.
-    variable: &'static str,
+    pub(crate) variable: &'static str,
     /// The directory below the home without it.
-    directory: &'static str,
-    files: &'static [(&'static str, Part)],
+    pub(crate) directory: &'static str,
+    pub(crate) files: &'static [(&'static str, Part)],
     /// A directory of files with hooks.
-    many: Option<&'static str>,
-}
-
-fn place(agent: AgentBinary) -> Option<Place> {
-    match agent {
-        AgentBinary::Claude => Some(Place {
-            variable: "CLAUDE_CONFIG_DIR",
-            directory: ".claude",
-            files: &[("settings.json", Part::Keys)],
-            many: None,
-        }),
-        AgentBinary::Codex => Some(Place {
-            variable: "CODEX_HOME",
-            directory: ".codex",
-            files: &[("config.toml", Part::Toml), ("hooks.json", Part::All)],
-            many: None,
-        }),
-        AgentBinary::Copilot => Some(Place {
-            variable: "COPILOT_HOME",
-            directory: ".copilot",
-            files: &[("config.json", Part::Keys), ("settings.json", Part::Keys)],
-            many: Some("hooks"),
-        }),
-        _ => None,
-    }
+    pub(crate) many: Option<&'static str>,
 }
 
 impl OwnHooks {
     /// Reads the settings of `agent` of the user whose environment is `env`. Only the files that hold hooks are opened.
     pub fn find(agent: AgentBinary, env: &Env) -> Result<Self, OwnHooksError> {
         let mut own = Self::default();
-        let Some(place) = place(agent) else { return Ok(own) };
+        let Some(place) = probed(agent).map(|probed| &probed.own) else { return Ok(own) };
         let named = env.path(place.variable).filter(|path| path.is_absolute());
         let Some(real) = named.or_else(|| env.home().map(|home| home.join(place.directory))) else {
             return Ok(own);

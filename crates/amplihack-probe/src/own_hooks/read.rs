@@ -7,7 +7,7 @@ use super::harmless::harmless;
 
 /// How much of a file is about hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// All of a JSON file.
     All,
     /// These keys of a JSON file: [`KEYS`].

@@ -1,0 +1,64 @@
+//! Claude Code, which speaks Anthropic Messages.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Probed, pairs, text};
+use crate::loopback::{DUMMY_KEY, LoopbackError, Options, write_private};
+use crate::own_hooks::{Part, Place};
+
+pub(super) static PROBED: Probed = Probed {
+    prepare,
+    own: Place {
+        variable: "CLAUDE_CONFIG_DIR",
+        directory: ".claude",
+        files: &[("settings.json", Part::Keys)],
+        many: None,
+    },
+};
+
+fn prepare(
+    base_url: &str,
+    home: &Path,
+    options: Options<'_>,
+) -> Result<Vec<(OsString, OsString)>, LoopbackError> {
+    let settings = settings(options.workspace).to_string();
+    write_private(&home.join(".claude.json"), settings.as_bytes())?;
+    Ok(variables(base_url))
+}
+
+fn variables(base_url: &str) -> Vec<(OsString, OsString)> {
+    let mut env = pairs([
+        ("ANTHROPIC_BASE_URL", base_url),
+        ("ANTHROPIC_API_KEY", DUMMY_KEY),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("CLAUDE_CODE_MAX_RETRIES", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_ERROR_REPORTING", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+    ])
+    .to_vec();
+    if rustix::process::geteuid().is_root() {
+        // As root Claude Code skips permissions only where it is told that it is in a sandbox. This home and this
+        // model are throw-away ones; a user's own launch never gets this variable from us.
+        env.push(("IS_SANDBOX".into(), "1".into()));
+    }
+    env
+}
+
+/// What stands between a fresh home and the first interactive prompt: onboarding, the key, the trust question.
+fn settings(workspace: Option<&Path>) -> Value {
+    let mut settings = json!({
+        "hasCompletedOnboarding": true,
+        "theme": "dark",
+        "customApiKeyResponses": {"approved": [DUMMY_KEY], "rejected": []},
+        "projects": {},
+    });
+    if let Some(workspace) = workspace {
+        let trusted = json!({"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true});
+        settings["projects"][text(workspace)] = trusted;
+    }
+    settings
+}
