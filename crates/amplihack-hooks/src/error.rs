@@ -40,14 +40,24 @@ pub enum HookError {
     },
     /// A setting of the host leaves out all hooks.
     #[error(
-        "{} sets {}, by which {binary} leaves out all hooks and the guard with them; remove that, or launch with --no-hooks, without a guard",
-        file.display(), crate::switches::KEY
+        "{} sets {setting}, by which {binary} leaves out all hooks and the guard with them; remove that, or launch with --no-hooks, without a guard",
+        file.display()
     )]
     SwitchedOff {
         /// The agent.
         binary: AgentBinary,
         /// The settings file.
         file: PathBuf,
+        /// The setting.
+        setting: &'static str,
+    },
+    /// The host reads a launch's hooks from no directory that this user can write, and none that hold are installed.
+    #[error(
+        "{binary} reads the hooks of a launch only from directories that root alone can change; run `amplihack install --agent {binary}`, whose hooks it reads, or launch with --no-hooks, without a guard"
+    )]
+    NotRead {
+        /// The agent.
+        binary: AgentBinary,
     },
     /// The hook binary is not a program that can be registered.
     #[error("the hook binary {} cannot be registered: {why}; reinstall amplihack", path.display())]
@@ -77,6 +87,7 @@ impl Explain for HookError {
             Self::NoHooks { .. } => "no_hooks",
             Self::NoPermissions { .. } => "no_permissions",
             Self::SwitchedOff { .. } => "hooks_switched_off",
+            Self::NotRead { .. } => "hooks_not_read",
             Self::BadBinary { .. } => "bad_hook_binary",
             Self::Io { .. } => "hook_injection_io",
         }

@@ -5,13 +5,13 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use amplihack_agent::command::toml_string;
 use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::env::Env;
 use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
-use serde_json::{Map, Value, json};
 
 use crate::error::HookError;
-use crate::registration::{Facts, Hook, Program, hooks};
+use crate::host::{Brought, host};
+use crate::registration::{Facts, Program, hooks};
 
 /// The hooks of one launch, described. Nothing is written before [`Injection::write`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,31 +30,24 @@ pub struct Written {
     directory: PathBuf,
 }
 
-/// The hooks of one launch of `host`, answered by `program`, with everything of theirs in `directory`.
-///
-/// Claude Code and Copilot read one plugin directory in Claude's format; Codex takes hooks as configuration values.
+/// The hooks of one launch of `agent` from `env`, answered by `program`, with everything of theirs in `directory`.
 pub fn injection(
-    host: AgentBinary,
+    agent: AgentBinary,
     program: &Program,
     directory: &Path,
     facts: Facts<'_>,
+    env: &Env,
 ) -> Result<Injection, HookError> {
-    let facts = Facts { host: Some(host), launch: Some(directory), ..facts };
-    let hooks = hooks(host, program, facts)?;
-    let directory = directory.to_owned();
-    if host == AgentBinary::Codex {
-        return Ok(Injection { values: codex(&hooks), directory, files: Vec::new() });
-    }
-    let manifest = json!({
-        "name": "amplihack",
-        "version": env!("CARGO_PKG_VERSION"),
-        "description": "the guard of this amplihack launch",
-    });
-    let files = vec![
-        (".claude-plugin/plugin.json", format!("{manifest:#}\n")),
-        ("hooks/hooks.json", format!("{:#}\n", claude_hooks(&hooks))),
-    ];
-    Ok(Injection { values: vec![directory.clone().into()], directory, files })
+    let facts = Facts { host: Some(agent), launch: Some(directory), ..facts };
+    let hooks = hooks(agent, program, facts)?;
+    let host = host(agent).map_err(|instead| HookError::NoHooks { binary: agent, instead })?;
+    let Brought { values, files } = (host.bring)(&hooks, directory, env)?;
+    Ok(Injection { values, directory: directory.to_owned(), files })
+}
+
+/// Whether `agent` would read the hooks of a launch from `directory`.
+pub fn reads(agent: AgentBinary, directory: &Path) -> bool {
+    host(agent).is_ok_and(|host| (host.reads)(directory))
 }
 
 impl Injection {
@@ -89,43 +82,19 @@ impl Drop for Written {
     }
 }
 
-/// `hooks` as Claude Code's settings and plugins hold them.
-pub fn claude_hooks(hooks: &[Hook]) -> Value {
-    let mut events = Map::new();
-    for hook in hooks {
-        let Some(name) = hook.event.claude_name() else { continue };
-        let one = json!({"type": "command", "command": hook.command, "timeout": hook.timeout});
-        let group = json!({"matcher": "*", "hooks": [one]});
-        if let Value::Array(groups) = events.entry(name).or_insert_with(|| json!([])) {
-            groups.push(group);
-        }
-    }
-    json!({"hooks": events})
-}
-
-fn codex(hooks: &[Hook]) -> Vec<OsString> {
-    let value = |hook: &Hook| {
-        let name = hook.event.claude_name()?;
-        let (command, timeout) = (toml_string(&hook.command), hook.timeout);
-        Some(
-            format!("hooks.{name}=[{{matcher=\"*\",hooks=[{{type=\"command\",command={command},timeout={timeout}}}]}}]")
-                .into(),
-        )
-    };
-    hooks.iter().filter_map(value).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+
+    use serde_json::Value;
 
     use super::*;
 
     fn of(host: AgentBinary, directory: &Path) -> Injection {
         let facts = Facts { headless: true, ..Facts::default() };
         let program = Program::binary("/opt/it's \"here\"/amplihack-hooks");
-        injection(host, &program, directory, facts).unwrap()
+        injection(host, &program, directory, facts, &Env::empty()).unwrap()
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod event;
 pub mod events;
 pub mod export;
 pub mod guard;
+mod host;
 pub mod injection;
 mod invocation;
 pub mod once;

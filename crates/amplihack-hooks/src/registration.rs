@@ -4,10 +4,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::agent_binary::AgentBinary;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::error::HookError;
 use crate::event::HookEvent;
+use crate::host::{Host, host};
 use crate::settings::Registered;
 
 /// What follows a guard's command: whatever kept the guard from answering, the call does not run. Exit code 2 with words on
@@ -71,9 +72,11 @@ pub struct Facts<'a> {
 pub struct Hook {
     /// The event.
     pub event: HookEvent,
+    /// The host's name of the event.
+    pub name: &'static str,
     /// The shell command.
     pub command: String,
-    /// Seconds.
+    /// How long it may take, as the host counts it: most count seconds.
     pub timeout: u32,
 }
 
@@ -89,63 +92,65 @@ const EVENTS: &[(HookEvent, u32)] = &[
     (HookEvent::SessionStop, 10),
 ];
 
-/// Events that a host in Claude's dialect does not have, although others do.
-const ABSENT: &[(AgentBinary, HookEvent)] =
-    &[(AgentBinary::Codex, HookEvent::SubagentStop), (AgentBinary::Codex, HookEvent::PreCompact)];
-
-/// The hooks that `host` is given, each as the shell command that its registration holds.
-pub fn hooks(host: AgentBinary, program: &Program, facts: Facts<'_>) -> Result<Vec<Hook>, HookError> {
+/// The hooks that `agent` is given, each as the shell command that its registration holds.
+pub fn hooks(agent: AgentBinary, program: &Program, facts: Facts<'_>) -> Result<Vec<Hook>, HookError> {
     let program = program.shell()?;
     let launch = facts.launch.map(shell_path).transpose()?;
-    if let Some(instead) = without_hooks(host) {
-        return Err(HookError::NoHooks { binary: host, instead });
-    }
-    let events = EVENTS.iter().filter(|(event, _)| !ABSENT.contains(&(host, *event)));
-    Ok(events
-        .map(|(event, timeout)| Hook {
-            event: *event,
-            command: command(&program, *event, facts, launch.as_deref()),
-            timeout: *timeout,
+    let host = host(agent).map_err(|instead| HookError::NoHooks { binary: agent, instead })?;
+    Ok(told(host)
+        .map(|(event, name, seconds)| Hook {
+            event,
+            name,
+            command: command(&program, event, facts, launch.as_deref()),
+            timeout: seconds * host.second,
         })
         .collect())
 }
 
-/// The seconds that a registration with `host` gives to `event`; `None` where it is not registered.
-pub fn timeout(host: AgentBinary, event: HookEvent) -> Option<u32> {
-    let registered = without_hooks(host).is_none() && !ABSENT.contains(&(host, event));
-    EVENTS.iter().find(|(known, _)| registered && *known == event).map(|(_, timeout)| *timeout)
+/// The events that a host is given hooks for, its names of them, and their seconds.
+fn told(host: &Host) -> impl Iterator<Item = (HookEvent, &'static str, u32)> {
+    let named = |(event, seconds): &(HookEvent, u32)| Some((*event, (host.event_name)(*event)?, *seconds));
+    EVENTS.iter().filter_map(named)
 }
 
-/// Whether `settings`, in Claude's format and found at `path`, hold one of our commands for every event of `host`.
-pub fn verify(settings: &Value, host: AgentBinary, path: &Path) -> Result<(), HookError> {
-    for (event, _) in EVENTS.iter().filter(|(event, _)| !ABSENT.contains(&(host, *event))) {
-        let Some(name) = event.claude_name() else { continue };
+/// The name of `event` in a registration with `agent`, and its seconds; `None` where it is not registered.
+pub fn told_as(agent: AgentBinary, event: HookEvent) -> Option<(&'static str, u32)> {
+    told(host(agent).ok()?).find(|(known, ..)| *known == event).map(|(_, name, seconds)| (name, seconds))
+}
+
+/// `hooks` as Claude Code's settings and plugins hold them; other hosts' settings have the same shape.
+pub fn in_claudes_format(hooks: &[Hook]) -> Value {
+    let mut events = Map::new();
+    for hook in hooks {
+        let one = json!({"type": "command", "command": hook.command, "timeout": hook.timeout});
+        let group = json!({"matcher": "*", "hooks": [one]});
+        if let Value::Array(groups) = events.entry(hook.name).or_insert_with(|| json!([])) {
+            groups.push(group);
+        }
+    }
+    json!({"hooks": events})
+}
+
+/// Whether `settings`, in Claude's format and found at `path`, hold one of our commands for every event of `agent`.
+pub fn verify(settings: &Value, agent: AgentBinary, path: &Path) -> Result<(), HookError> {
+    let known = host(agent).map_err(|instead| HookError::NoHooks { binary: agent, instead })?;
+    for (event, name, _) in told(known) {
         let groups = settings["hooks"][name].as_array().into_iter().flatten();
         let mut commands = groups
             .flat_map(|group| group["hooks"].as_array().into_iter().flatten())
             .filter_map(|hook| hook["command"].as_str());
         // The reader by which an installation takes its commands out again: what the two know cannot differ.
-        let ours = |command: &str| Registered::parse(command).is_some_and(|found| found.event == *event);
+        let ours = |command: &str| Registered::parse(command).is_some_and(|found| found.event == event);
         if !commands.any(ours) {
             return Err(HookError::MissingHookForBinary {
-                binary: host,
+                binary: agent,
                 event: name.to_owned(),
                 expected_path: path.to_owned(),
-                remediation: format!("run `amplihack install --agent {host}`"),
+                remediation: format!("run `amplihack install --agent {agent}`"),
             });
         }
     }
     Ok(())
-}
-
-/// What holds an agent that has no hooks.
-fn without_hooks(host: AgentBinary) -> Option<&'static str> {
-    match host {
-        AgentBinary::Claude | AgentBinary::Codex | AgentBinary::Copilot => None,
-        AgentBinary::Amp => Some("its permission rules hold it instead"),
-        AgentBinary::Amplifier => Some("no guard holds it"),
-        _ => Some("nothing is known of its hooks"),
-    }
 }
 
 /// The shell command of one event. `program` is already quoted.
@@ -263,7 +268,7 @@ mod tests {
     #[test]
     fn a_registration_without_one_of_its_events_is_missing() {
         let hooks = hooks(AgentBinary::Claude, &at("/b/amplihack-hooks"), NONE).unwrap();
-        let mut settings = crate::injection::claude_hooks(&hooks);
+        let mut settings = in_claudes_format(&hooks);
         let path = Path::new("/h/settings.json");
         verify(&settings, AgentBinary::Claude, path).unwrap();
         for theirs in [

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_agent::{Capability, Installed, RunMode, Trust};
+use amplihack_agent::{AgentBinary, Capability, Installed, RunMode, Trust};
 use amplihack_hooks::HookError;
 use amplihack_hooks::guard::{engine, policy};
-use amplihack_hooks::injection::{Injection, injection};
+use amplihack_hooks::injection::{Injection, injection, reads};
 use amplihack_hooks::registration::{Facts, Program};
 use amplihack_hooks::switches::switched_off;
 use amplihack_utils::config::Config;
@@ -14,6 +14,7 @@ use amplihack_utils::fs::may_write;
 use amplihack_utils::launcher_context::SessionId;
 
 use crate::error::LaunchError;
+use crate::install::{Scope, State, inspect};
 use crate::notice::Notice;
 
 /// The guard of a launch.
@@ -63,7 +64,12 @@ pub(crate) fn decide(
         policy: Some(config.policy()),
         ..Facts::default()
     };
-    let guard = match injection(agent, program, &directory(env, asked.session), facts) {
+    let Some(directory) = directory(agent, env, asked.session) else {
+        installed_hooks(agent, env, asked.cwd)?;
+        notices.push(Notice::InstalledGuard(agent));
+        return Ok(Guard::default());
+    };
+    let guard = match injection(agent, program, &directory, facts, env) {
         Ok(guard) => guard,
         Err(error @ HookError::NoHooks { .. }) if !needed => {
             notices.push(Notice::Unguarded { agent, why: error.to_string() });
@@ -78,8 +84,8 @@ pub(crate) fn decide(
         }
         Err(error) => return Err(error.into()),
     };
-    if let Some(file) = switched_off(agent, asked.cwd) {
-        return Err(HookError::SwitchedOff { binary: agent, file }.into());
+    if let Some((file, setting)) = switched_off(agent, env, asked.cwd) {
+        return Err(HookError::SwitchedOff { binary: agent, file, setting }.into());
     }
     let row =
         asked.installed.can(Capability::Hooks, asked.mode).map_err(amplihack_agent::DeliveryError::from)?;
@@ -99,14 +105,27 @@ pub(crate) fn decide(
     Ok(Guard { injection: Some(guard), unproved: unproved && !refuted })
 }
 
-/// Where the hooks of a launch are written: below amplihack's home, else with the temporary files.
-fn directory(env: &Env, session: &SessionId) -> PathBuf {
-    let own = env.amplihack_home().map(|home| session.directory(&home));
-    let writable = |own: &PathBuf| own.ancestors().find(|path| path.exists()).is_some_and(may_write);
-    if let Some(own) = own.filter(writable) {
-        return own.join("hooks");
+/// Where the hooks of a launch are written, if anywhere the agent would read them: below amplihack's home, else with the temporary
+/// files, else, for root only, where root's programs keep what they need while they run.
+fn directory(agent: AgentBinary, env: &Env, session: &SessionId) -> Option<PathBuf> {
+    let named = |parent: PathBuf| parent.join(format!("amplihack-hooks-{session}"));
+    let own = env.amplihack_home().map(|home| session.directory(&home).join("hooks"));
+    let temporary = named(env.temporary_dir());
+    let writable = |place: &PathBuf| place.ancestors().find(|path| path.exists()).is_some_and(may_write);
+    let mut places = own.into_iter().chain([temporary.clone(), named("/run".into())]);
+    // What cannot be written is the temporary one's to say.
+    places
+        .find(|place| writable(place) && reads(agent, place))
+        .or(Some(temporary))
+        .filter(|place| reads(agent, place))
+}
+
+/// The guard of an agent that reads a launch's hooks from no directory of this user: the hooks that are installed, if they hold.
+fn installed_hooks(agent: AgentBinary, env: &Env, cwd: &Path) -> Result<(), HookError> {
+    match inspect(agent, &Scope::User, env, cwd).map(|registration| registration.state) {
+        Some(State::Registered { fault: None, .. }) => Ok(()),
+        _ => Err(HookError::NotRead { binary: agent }),
     }
-    env.temporary_dir().join(format!("amplihack-hooks-{session}"))
 }
 
 /// What answers the hooks of launches of this process: beside its own program.
@@ -116,7 +135,6 @@ pub fn own_program() -> std::io::Result<Program> {
 
 #[cfg(test)]
 mod tests {
-    use amplihack_agent::AgentBinary;
     use amplihack_utils::launcher_context::new_session_id;
     use semver::Version;
 

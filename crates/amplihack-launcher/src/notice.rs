@@ -41,6 +41,8 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// The hooks that are installed hold this agent; the launch brings none.
+    InstalledGuard(AgentBinary),
     /// The guard is in place, but a probe on this machine saw it fail.
     GuardRefuted {
         /// The agent.
@@ -89,6 +91,10 @@ impl fmt::Display for Notice {
                 )
             }
             Self::Unguarded { agent, why } => write!(f, "{agent} runs without a guard: {why}"),
+            Self::InstalledGuard(agent) => write!(
+                f,
+                "the hooks that are installed hold {agent}, which reads none from a launch of this user; what they deny is in the audit only"
+            ),
             Self::GuardRefuted { agent, version } => {
                 let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
                 write!(

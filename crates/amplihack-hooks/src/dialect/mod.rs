@@ -15,6 +15,8 @@ pub use read::{Bad, MAX_PAYLOAD, read};
 pub use reply::{Answers, Reply, context, keep_going, last_words, one_line, table, verdict};
 pub use tools::{kind, known};
 
+use crate::host::speech;
+
 /// A way of speaking: the shape of a payload, and what its sender makes of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
@@ -29,35 +31,24 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// All dialects.
-    pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::CopilotAsClaude, Self::Copilot];
+    /// All dialects, in the order in which a payload is held against them.
+    pub const ALL: [Self; 4] = [Self::Copilot, Self::Codex, Self::CopilotAsClaude, Self::Claude];
 
     /// The agent that speaks so.
     pub fn host(self) -> AgentBinary {
-        match self {
-            Self::Claude => AgentBinary::Claude,
-            Self::Codex => AgentBinary::Codex,
-            Self::CopilotAsClaude | Self::Copilot => AgentBinary::Copilot,
-        }
+        speech(self).host
     }
 
     /// The dialect of a host whose payload says nothing. Without a host: Claude's deny, which is one for every host.
     pub fn of_host(host: Option<AgentBinary>) -> Self {
-        match host {
-            Some(AgentBinary::Codex) => Self::Codex,
-            Some(AgentBinary::Copilot) => Self::CopilotAsClaude,
-            _ => Self::Claude,
-        }
+        // Copilot's own is known by its shape.
+        let usual = Self::ALL.into_iter().filter(|dialect| *dialect != Self::Copilot);
+        usual.into_iter().find(|dialect| Some(dialect.host()) == host).unwrap_or(Self::Claude)
     }
 }
 
 impl fmt::Display for Dialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::CopilotAsClaude => "copilot in Claude's dialect",
-            Self::Copilot => "copilot",
-        })
+        f.write_str(speech(*self).name)
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Call, Dialect, Kind, patch, tools};
 use crate::event::HookEvent;
+use crate::host::speech;
 
 /// The longest payload that is read. Its nesting is bounded too, by the JSON reader: 127 levels.
 pub const MAX_PAYLOAD: usize = 10 << 20;
@@ -67,20 +68,9 @@ pub fn read(payload: &[u8], event: HookEvent, host: Option<AgentBinary>, cwd: &P
 
 /// The shape decides where only one host sends it, else what the registration says, else Claude's dialect.
 fn dialect(map: &Map<String, Value>, host: Option<AgentBinary>) -> Dialect {
-    let has = |names: &[&str]| names.iter().any(|name| map.contains_key(*name));
-    let snake = has(&["hook_event_name", "session_id", "tool_name", "tool_input"]);
-    if !snake && has(&["sessionId", "toolName", "toolArgs", "hookName"]) {
-        return Dialect::Copilot;
-    }
-    let transcript = text(map, &["transcript_path"]).unwrap_or_default();
-    if has(&["turn_id"]) || transcript.contains("/.codex/") {
-        return Dialect::Codex;
-    }
-    // Copilot alone says the time in Claude's dialect.
-    if snake && matches!(map.get("timestamp"), Some(Value::String(_))) {
-        return Dialect::CopilotAsClaude;
-    }
-    Dialect::of_host(host)
+    let shown = Dialect::ALL.into_iter().find(|dialect| (speech(*dialect).sent)(map));
+    // Claude's shape is everybody's.
+    shown.filter(|dialect| *dialect != Dialect::Claude).unwrap_or_else(|| Dialect::of_host(host))
 }
 
 /// Reads the tool's part, which a guard must not miss.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Dialect;
 use crate::event::HookEvent;
+use crate::host::{host, speech};
 
 /// The longest reason that is sent.
 const MAX_REASON: usize = 2000;
@@ -49,22 +50,7 @@ pub struct Answers {
 
 /// The row of a dialect.
 pub const fn table(dialect: Dialect) -> Answers {
-    match dialect {
-        Dialect::Claude => {
-            Answers { nested: true, deny_code: 2, asks: true, allows: true, nested_context: true }
-        }
-        // `ask` and `allow` are unknown to Codex, and what it does not know lets the call run.
-        Dialect::Codex => {
-            Answers { nested: true, deny_code: 2, asks: false, allows: false, nested_context: true }
-        }
-        // Copilot drops every reason when the code is not 0.
-        Dialect::CopilotAsClaude => {
-            Answers { nested: true, deny_code: 0, asks: true, allows: true, nested_context: false }
-        }
-        Dialect::Copilot => {
-            Answers { nested: false, deny_code: 0, asks: true, allows: true, nested_context: false }
-        }
-    }
+    speech(dialect).answers
 }
 
 /// `verdict` on a call in `dialect`. `answerable`: whether a person is there to answer.
@@ -132,7 +118,7 @@ pub fn context(words: &str, event: HookEvent, dialect: Dialect) -> Reply {
     if words.is_empty() {
         return Reply::silence();
     }
-    match event.claude_name() {
+    match host(dialect.host()).ok().and_then(|host| (host.event_name)(event)) {
         Some(name) if table(dialect).nested_context => {
             Reply::object(&json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": words}}))
         }

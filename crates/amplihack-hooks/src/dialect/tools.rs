@@ -1,101 +1,9 @@
-//! Which tool does what, by host.
+//! Which tool does what: the host's own table first, then those of all others.
 
 use super::{Dialect, Kind};
+use crate::host::speech;
 
 type Table = &'static [(&'static str, Kind)];
-
-const CLAUDE: Table = &[
-    ("bash", Kind::Shell),
-    ("powershell", Kind::Shell),
-    ("monitor", Kind::Shell),
-    ("bashoutput", Kind::Other),
-    ("taskoutput", Kind::Other),
-    ("killshell", Kind::Other),
-    ("taskstop", Kind::Other),
-    ("write", Kind::Write),
-    ("edit", Kind::Edit),
-    ("multiedit", Kind::Edit),
-    ("notebookedit", Kind::Edit),
-    ("read", Kind::Read),
-    ("glob", Kind::Read),
-    ("grep", Kind::Read),
-    ("ls", Kind::Read),
-    ("webfetch", Kind::Fetch),
-    ("websearch", Kind::Other),
-    ("task", Kind::Agent),
-    ("agent", Kind::Agent),
-    ("skill", Kind::Other),
-    ("slashcommand", Kind::Other),
-    ("todowrite", Kind::Other),
-    ("askuserquestion", Kind::Other),
-    ("exitplanmode", Kind::Other),
-    ("enterplanmode", Kind::Other),
-    ("toolsearch", Kind::Other),
-];
-
-const CODEX: Table = &[
-    ("bash", Kind::Shell),
-    ("shell", Kind::Shell),
-    ("shell_command", Kind::Shell),
-    ("local_shell", Kind::Shell),
-    ("exec", Kind::Shell),
-    ("exec_command", Kind::Shell),
-    ("write_stdin", Kind::Shell),
-    ("unified_exec", Kind::Shell),
-    ("apply_patch", Kind::Edit),
-    ("edit", Kind::Edit),
-    ("write", Kind::Write),
-    ("read_file", Kind::Read),
-    ("view_image", Kind::Read),
-    ("list_dir", Kind::Read),
-    ("grep_files", Kind::Read),
-    ("web_search", Kind::Other),
-    ("update_plan", Kind::Other),
-    ("spawn_agent", Kind::Agent),
-    ("send_input", Kind::Agent),
-    ("wait", Kind::Other),
-    ("close_agent", Kind::Other),
-];
-
-const COPILOT: Table = &[
-    ("bash", Kind::Shell),
-    ("shell", Kind::Shell),
-    ("powershell", Kind::Shell),
-    ("write_bash", Kind::Shell),
-    ("write_powershell", Kind::Shell),
-    ("read_bash", Kind::Other),
-    ("read_powershell", Kind::Other),
-    ("stop_bash", Kind::Other),
-    ("stop_powershell", Kind::Other),
-    ("list_bash", Kind::Other),
-    ("create", Kind::Write),
-    ("write", Kind::Write),
-    ("edit", Kind::Edit),
-    ("str_replace", Kind::Edit),
-    ("str_replace_editor", Kind::Edit),
-    ("insert", Kind::Edit),
-    ("apply_patch", Kind::Edit),
-    ("view", Kind::Read),
-    ("read", Kind::Read),
-    ("show_file", Kind::Read),
-    ("grep", Kind::Read),
-    ("rg", Kind::Read),
-    ("glob", Kind::Read),
-    ("web_fetch", Kind::Fetch),
-    ("webfetch", Kind::Fetch),
-    ("web_search", Kind::Other),
-    ("task", Kind::Agent),
-    ("agent", Kind::Agent),
-    ("read_agent", Kind::Other),
-    ("list_agents", Kind::Other),
-    ("report_intent", Kind::Other),
-    ("update_todo", Kind::Other),
-    ("ask_user", Kind::Other),
-    ("skill", Kind::Other),
-    ("sql", Kind::Other),
-    ("store_memory", Kind::Other),
-    ("fetch_copilot_cli_documentation", Kind::Other),
-];
 
 /// Names that other hosts use, so that a payload of an unexpected shape is not let through for its tool's name.
 const ELSEWHERE: Table = &[
@@ -139,25 +47,15 @@ const ELSEWHERE: Table = &[
 
 /// Every tool that is known of a host by name, in lower case, with what it does.
 pub fn known(dialect: Dialect) -> impl Iterator<Item = (&'static str, Kind)> {
-    own(dialect).iter().copied()
-}
-
-const fn own(dialect: Dialect) -> Table {
-    match dialect {
-        Dialect::Claude => CLAUDE,
-        Dialect::Codex => CODEX,
-        Dialect::CopilotAsClaude | Dialect::Copilot => COPILOT,
-    }
+    speech(dialect).tools.iter().copied()
 }
 
 /// What the tool `name` of a host does. Letter case does not matter; the host's own table counts before the others'.
 pub fn kind(dialect: Dialect, name: &str) -> Kind {
     let name = name.trim().to_ascii_lowercase();
-    let own = own(dialect);
     let look_up = |name: &str| {
-        [own, CLAUDE, CODEX, COPILOT, ELSEWHERE]
-            .iter()
-            .find_map(|table| table.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind))
+        let of_hosts = std::iter::once(dialect).chain(Dialect::ALL).flat_map(known);
+        of_hosts.chain(ELSEWHERE.iter().copied()).find(|(known, _)| *known == name).map(|(_, kind)| kind)
     };
     // A server's tool does what its own name says, whoever the server is.
     let served = if name.starts_with("mcp__") || name.starts_with("mcp.") {

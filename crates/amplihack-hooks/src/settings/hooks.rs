@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::json::{array, input, is_bare, parse, root_object, value};
 use super::{EditError, Registered};
 use crate::event::HookEvent;
+use crate::host::host;
 use crate::registration::Hook;
 
 /// A command of ours that a text registers.
@@ -63,26 +64,25 @@ fn is_in(text: &str, hooks: &[Hook]) -> Result<bool, EditError> {
             found.command == hook.command
                 && found.timeout == Some(hook.timeout.into())
                 && found.matcher.as_deref() == Some("*")
-                && hook.event.claude_name() == Some(&found.name)
+                && hook.name == found.name
         };
         found.iter().filter(fits).count() == 1
     };
     Ok(found.len() == hooks.len() && hooks.iter().all(same))
 }
 
-pub(super) fn apply(current: Option<&str>, host: AgentBinary, hooks: &[Hook]) -> Result<String, EditError> {
+pub(super) fn apply(current: Option<&str>, agent: AgentBinary, hooks: &[Hook]) -> Result<String, EditError> {
     let text = current.unwrap_or_default();
-    let hooks: Vec<Hook> = hooks.iter().filter(|hook| hook.event.claude_name().is_some()).cloned().collect();
-    if !is_in(text, &hooks)? {
-        let text = put(text, &hooks)?;
-        // Codex reads none of the hooks of a file that is not plain JSON; repeated keys hide what was put in.
-        if host == AgentBinary::Codex {
+    if !is_in(text, hooks)? {
+        let text = put(text, hooks)?;
+        // Of a file that is not plain JSON some hosts read no hooks; repeated keys hide what was put in.
+        if host(agent).is_ok_and(|host| host.plain_json) {
             serde_json::from_str::<Value>(&text).map_err(|error| EditError::Syntax {
                 line: error.line(),
-                why: "Codex takes no comments and no trailing commas here".to_owned(),
+                why: format!("{agent} takes no comments and no trailing commas here"),
             })?;
         }
-        if !is_in(&text, &hooks)? {
+        if !is_in(&text, hooks)? {
             return Err(EditError::Shape { what: "one of its keys twice".to_owned() });
         }
         return Ok(text);
@@ -99,8 +99,7 @@ fn put(text: &str, hooks: &[Hook]) -> Result<String, EditError> {
         .object_value_or_create("hooks")
         .ok_or_else(|| EditError::Shape { what: "something else than an object as hooks".to_owned() })?;
     for hook in hooks {
-        let Some(name) = hook.event.claude_name() else { continue };
-        let groups = array(&events, name)?;
+        let groups = array(&events, hook.name)?;
         groups.ensure_multiline();
         groups.append(input(&group(hook)));
     }

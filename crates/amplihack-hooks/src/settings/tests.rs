@@ -71,7 +71,7 @@ fn what_cannot_be_read_for_sure_is_refused_with_its_line() {
     .map(refused);
     insta::assert_snapshot!("refused", all.join("\n"));
     let codex = ours(AgentBinary::Codex, "/b/amplihack-hooks");
-    assert!(codex.apply(Some(THEIRS)).unwrap_err().to_string().contains("Codex takes no comments"));
+    assert!(codex.apply(Some(THEIRS)).unwrap_err().to_string().contains("codex takes no comments"));
 }
 
 #[test]

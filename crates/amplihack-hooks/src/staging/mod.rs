@@ -46,7 +46,8 @@ pub fn copilot_manifest(hooks: &[Hook]) -> String {
 pub fn repository_manifest() -> String {
     let hook = |(event, timeout): &(HookEvent, u32)| {
         let guard = if event.is_guard() { GUARD } else { "" };
-        Hook { event: *event, command: format!(".github/hooks/{event}{guard}"), timeout: *timeout }
+        let command = format!(".github/hooks/{event}{guard}");
+        Hook { event: *event, name: event.copilot_name(), command, timeout: *timeout }
     };
     copilot_manifest(&WRAPPERS.iter().map(hook).collect::<Vec<_>>())
 }

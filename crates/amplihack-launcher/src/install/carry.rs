@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use amplihack_hooks::event::HookEvent;
+use amplihack_hooks::registration::told_as;
 use amplihack_hooks::settings::{Edit, Mark};
 use amplihack_utils::agent_binary::AgentBinary;
 
@@ -210,7 +212,7 @@ impl Carrier<'_, '_> {
         agent: AgentBinary,
         path: &Path,
     ) -> Result<Option<Outcome>, InstallError> {
-        if !matches!(agent, AgentBinary::Claude | AgentBinary::Codex) {
+        if agent == AgentBinary::Copilot || told_as(agent, HookEvent::PreToolUse).is_none() {
             return Ok(None);
         }
         let now = current(path)?;

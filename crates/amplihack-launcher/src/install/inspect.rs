@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use amplihack_hooks::HookError;
 use amplihack_hooks::event::HookEvent;
-use amplihack_hooks::registration::verify;
+use amplihack_hooks::registration::{told_as, verify};
 use amplihack_hooks::settings::{Mark, Registered, found, trust_entries, trust_state, value};
 use amplihack_hooks::staging::{copilot_commands, wrappers};
 use amplihack_hooks::switches;
@@ -113,7 +113,7 @@ fn state(
     if let Err(InstallError::Hooks(error)) = missing_hook(agent, path) {
         return Ok(State::Incomplete(error));
     }
-    if let Some(why) = off(agent, &text, cwd) {
+    if let Some(why) = off(agent, &text, env, cwd) {
         return Ok(State::Off(why));
     }
     let Some((event, command)) = commands.into_iter().find(|(event, _)| event.is_guard()) else {
@@ -169,7 +169,7 @@ pub(super) fn missing_hook(agent: AgentBinary, path: &Path) -> Result<(), Instal
     }
     let mut hooks = serde_json::Map::new();
     for (event, command) in commands(agent, path)? {
-        let Some(name) = event.claude_name() else { continue };
+        let Some((name, _)) = told_as(agent, event) else { continue };
         hooks.insert(name.to_owned(), serde_json::json!([{"hooks": [{"command": command}]}]));
     }
     verify(&serde_json::json!({"hooks": hooks}), agent, path)?;
@@ -177,13 +177,13 @@ pub(super) fn missing_hook(agent: AgentBinary, path: &Path) -> Result<(), Instal
 }
 
 /// What in an agent's own settings keeps every hook from running.
-fn off(agent: AgentBinary, text: &str, cwd: &Path) -> Option<String> {
+fn off(agent: AgentBinary, text: &str, env: &Env, cwd: &Path) -> Option<String> {
     // Beside a registration of Claude Code's; Copilot takes the word from several files.
     if agent == AgentBinary::Claude && value(text).is_ok_and(|value| value[switches::KEY] == true) {
         return Some(format!("{} is set beside them", switches::KEY));
     }
-    let file = switches::switched_off(agent, cwd)?;
-    Some(format!("{} is set in {}", switches::KEY, file.display()))
+    let (file, setting) = switches::switched_off(agent, env, cwd)?;
+    Some(format!("{setting} is set in {}", file.display()))
 }
 
 /// The least of Codex's trust in the hooks at `path`.

@@ -57,10 +57,6 @@ pub(crate) fn wanted(agent: AgentBinary, request: &Request, places: &Places) -> 
     let path = behind_links(&path);
     let mode = if request.scope == Scope::User { 0o600 } else { 0o644 };
     match agent {
-        AgentBinary::Claude => {
-            let hooks = hooks(agent, &request.program, facts(agent, request))?;
-            wanted.change(path, Edit::Hooks { host: agent, hooks }, mode);
-        }
         AgentBinary::Codex => codex(&mut wanted, path, mode, request, places)?,
         AgentBinary::Copilot => copilot_hooks(&mut wanted, path, mode, request, places)?,
         AgentBinary::Amp => {
@@ -74,7 +70,10 @@ pub(crate) fn wanted(agent: AgentBinary, request: &Request, places: &Places) -> 
                     .to_owned(),
             );
         }
-        _ => {}
+        _ => {
+            let hooks = hooks(agent, &request.program, facts(agent, request))?;
+            wanted.change(path, Edit::Hooks { host: agent, hooks }, mode);
+        }
     }
     if matches!(agent, AgentBinary::Claude | AgentBinary::Copilot) {
         xpia(&mut wanted, &request.scope, places);

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use amplihack_hooks::event::HookEvent;
+use amplihack_hooks::registration::told_as;
 use amplihack_session::{Deadlines, Input, Output, RunSpec, run_blocking};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
@@ -163,7 +164,7 @@ fn payload(agent: AgentBinary, event: HookEvent, command: &str, cwd: &Path) -> V
         "session_id": "amplihack-verify",
         "transcript_path": "/dev/null",
         "cwd": cwd,
-        "hook_event_name": event.claude_name(),
+        "hook_event_name": told_as(agent, event).map(|(name, _)| name),
         "permission_mode": "default",
     });
     if matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse) {

@@ -13,6 +13,7 @@ use amplihack_hooks::registration::{Facts, Program};
 use amplihack_probe::loopback::{Options, loopback};
 use amplihack_probe::model::{DONE, ModelServer, Reply, Scenario, Script};
 use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::env::Env;
 use serde_json::json;
 
 use super::real::{Outcome, arguments, finish, program};
@@ -409,7 +410,9 @@ async fn injected(agent: AgentBinary, told: bool) {
     std::fs::write(&binary, STAND_IN).unwrap();
     std::fs::set_permissions(&binary, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let facts = Facts { headless: true, policy: Some("standard"), ..Facts::default() };
-    let injection = injection(agent, &Program::binary(&binary), &hooks.path().join("launch"), facts).unwrap();
+    let injection =
+        injection(agent, &Program::binary(&binary), &hooks.path().join("launch"), facts, &Env::empty())
+            .unwrap();
     let written = injection.write().unwrap();
     let flag = if agent == AgentBinary::Codex { "-c" } else { "--plugin-dir" };
     let bypass = (agent == AgentBinary::Codex).then(|| "--dangerously-bypass-hook-trust".into());

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use amplihack_agent::AgentBinary;
+use amplihack_agent::{AgentBinary, profile};
 use amplihack_hooks::dialect::{Dialect, Kind, known, table};
 use amplihack_hooks::{HookEvent, registration};
 
@@ -30,27 +30,27 @@ pub(crate) fn page() -> String {
     )
 }
 
-/// A row an event: names, names of the hosts, seconds.
+/// The agents that have hooks.
+fn hosts() -> impl Iterator<Item = AgentBinary> {
+    AgentBinary::ALL
+        .into_iter()
+        .filter(|agent| registration::told_as(*agent, HookEvent::PreToolUse).is_some())
+}
+
+/// A row an event: its names, and by host the name in a registration and the seconds.
 fn events() -> String {
-    let hosts = [AgentBinary::Claude, AgentBinary::Codex, AgentBinary::Copilot];
-    let mut table = Table::new(&[
-        "event",
-        "also",
-        "Claude Code and Codex",
-        "Copilot",
-        "seconds: Claude",
-        "Codex",
-        "Copilot",
-    ]);
+    let titles = hosts().map(|host| profile(host).title);
+    let mut table =
+        Table::new(&["event", "also"].into_iter().chain(titles).chain(["Copilot's own"]).collect::<Vec<_>>());
     for event in HookEvent::ALL {
         let aliases: Vec<&str> = event.names().skip(1).collect();
-        let seconds = hosts.map(|host| {
-            registration::timeout(host, event).map_or_else(|| "-".to_owned(), |seconds| seconds.to_string())
-        });
-        let claude = event.claude_name().map_or_else(|| "-".to_owned(), code);
         let aliases = if aliases.is_empty() { String::new() } else { codes(&aliases) };
-        let mut cells = vec![code(event.name()), aliases, claude, code(event.copilot_name())];
-        cells.extend(seconds);
+        let mut cells = vec![code(event.name()), aliases];
+        cells.extend(hosts().map(|host| match registration::told_as(host, event) {
+            Some((name, seconds)) => format!("{}, {seconds} s", code(name)),
+            None => "-".to_owned(),
+        }));
+        cells.push(code(event.copilot_name()));
         table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
     }
     table.finish()
@@ -93,15 +93,15 @@ fn tools() -> String {
     let mut text = String::from(
         "Names are compared without regard to case. A server's tool (MCP) is judged by its name and by the commands that it carries.\n\n",
     );
-    let mut table = Table::new(&["what it does", "Claude Code", "Codex", "Copilot"]);
+    let titles = hosts().map(|host| profile(host).title);
+    let mut table = Table::new(&["what it does"].into_iter().chain(titles).collect::<Vec<_>>());
     for (kind, meaning) in KINDS {
-        let names = [Dialect::Claude, Dialect::Codex, Dialect::Copilot].map(|dialect| {
-            codes(
-                &known(dialect).filter(|(_, found)| *found == kind).map(|(name, _)| name).collect::<Vec<_>>(),
-            )
-        });
-        let [claude, codex, copilot] = names;
-        table.row(&[meaning, &claude, &codex, &copilot]);
+        let names = |host| {
+            let all = known(Dialect::of_host(Some(host)));
+            codes(&all.filter(|(_, found)| *found == kind).map(|(name, _)| name).collect::<Vec<_>>())
+        };
+        let cells: Vec<String> = std::iter::once(meaning.to_owned()).chain(hosts().map(names)).collect();
+        table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
     }
     // Writing to a String cannot fail.
     let _ = write!(text, "{}", table.finish());
