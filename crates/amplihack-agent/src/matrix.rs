@@ -113,6 +113,8 @@ pub enum ArgShape {
     EachThen(&'static str, &'static [&'static str]),
     /// `-- V`, at the very end.
     AfterDashes,
+    /// The variable of this name in the agent's environment, holding `V`.
+    Variable(&'static str),
     /// `V` on standard input, announced by the marker words at the very end.
     Stdin(&'static [&'static str]),
 }
@@ -127,6 +129,7 @@ impl ArgShape {
             | Self::Toml(..)
             | Self::EachThen(..)
             | Self::AfterDashes
+            | Self::Variable(_)
             | Self::Stdin(_) => None,
         }
     }
@@ -143,6 +146,7 @@ impl fmt::Display for ArgShape {
             Self::Toml(flag, key) => write!(f, "{flag} {key}=\"V\""),
             Self::EachThen(flag, words) => write!(f, "{flag} V … {}", words.join(" ")),
             Self::AfterDashes => f.write_str("-- V"),
+            Self::Variable(name) => write!(f, "{name}=V in the environment"),
             Self::Stdin([]) => f.write_str("< V"),
             Self::Stdin(marker) => write!(f, "{} < V", marker.join(" ")),
         }

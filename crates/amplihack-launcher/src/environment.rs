@@ -39,7 +39,7 @@ impl fmt::Debug for Change {
 }
 
 impl Change {
-    fn set(name: &str, value: impl Into<OsString>) -> Self {
+    pub(crate) fn set(name: &str, value: impl Into<OsString>) -> Self {
         Self { name: name.into(), value: Some(value.into()) }
     }
 }

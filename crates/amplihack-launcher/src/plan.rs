@@ -175,12 +175,14 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         }
     };
     let hooks = guard.injection.as_ref().map(|hooks| hooks.values.as_slice()).unwrap_or_default();
+    let mut variables = Vec::new();
     let (mut command, delivery, stdin_payload, handle) = match described(&installed, mode, &task, hooks, &cwd)
     {
         Err(args) => (passthrough(&installed, args, &cwd), None, None, DeliveryHandle::argv()),
         Ok((command, requested)) => {
             let prompt_bytes = command.prompt.map_or(0, str::len);
-            let delivered = command.deliver(requested)?;
+            let mut delivered = command.deliver(requested)?;
+            variables = std::mem::take(&mut delivered.variables);
             let delivery = describe(&delivered, &installed, prompt_bytes);
             notices.extend(delivered.warnings.into_iter().map(Notice::Delivery));
             if delivery.channel.is_some() && !installed.proofs.refuted.is_empty() {
@@ -198,7 +200,8 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
             (delivered.command, Some(delivery), delivered.stdin_payload, delivered.delivery_handle)
         }
     };
-    let changes = changes(agent, &session, depth, env);
+    let mut changes = changes(agent, &session, depth, env);
+    changes.extend(variables.into_iter().map(|(name, value)| Change::set(name, value)));
     let env = apply(env, &changes);
     command.env_clear().envs(env.iter());
     fits(&command, &env)?;

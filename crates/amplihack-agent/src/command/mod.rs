@@ -112,9 +112,14 @@ pub struct DeliveredCommand {
     pub stdin_payload: Option<Vec<u8>>,
     /// The row that the channel comes from; `None` without a prompt.
     pub channel: Option<&'static Row>,
+    /// Variables that the command has besides its environment; set in it already, for callers that replace that.
+    pub variables: Vec<(&'static str, OsString)>,
     /// Index of the argument that holds the prompt, for reports that must not print it.
     pub prompt_argument: Option<usize>,
 }
+
+/// Variables of a command, by name.
+type Variables = Vec<(&'static str, OsString)>;
 
 /// A selected channel and the prompt for it, NUL bytes removed.
 struct Channel<'p> {
@@ -194,18 +199,20 @@ impl AgentCommand<'_> {
         let warnings =
             channel.as_mut().map(|channel| std::mem::take(&mut channel.warnings)).unwrap_or_default();
         let channel = channel.as_ref().map(|channel| (channel.row, channel.mode, channel.text.as_ref()));
-        let mut line = self.words(channel.map(|(row, ..)| row))?;
+        let (mut line, variables) = self.words(channel.map(|(row, ..)| row))?;
         let (selected_mode, handle, payload) = place(&mut line, channel)?;
         let prompt_argument = match (selected_mode, channel) {
             (DeliveryMode::Argv, Some(_)) => Some(line.len() - 1),
             _ => None,
         };
         let mut command = Command::new(&self.installed.path);
-        command.args(line).current_dir(self.cwd).stdin(match (self.mode, &payload) {
-            (_, Some(_)) => Stdio::piped(),
-            (RunMode::Headless, None) => Stdio::null(),
-            (RunMode::Interactive, None) => Stdio::inherit(),
-        });
+        command.args(line).envs(variables.iter().cloned()).current_dir(self.cwd).stdin(
+            match (self.mode, &payload) {
+                (_, Some(_)) => Stdio::piped(),
+                (RunMode::Headless, None) => Stdio::null(),
+                (RunMode::Interactive, None) => Stdio::inherit(),
+            },
+        );
         Ok(DeliveredCommand {
             command,
             delivery_handle: handle,
@@ -214,6 +221,7 @@ impl AgentCommand<'_> {
             warnings,
             stdin_payload: payload,
             channel: channel.map(|(row, ..)| row),
+            variables,
             prompt_argument,
         })
     }
@@ -279,8 +287,8 @@ impl AgentCommand<'_> {
         could
     }
 
-    /// All words but the prompt, in their slots.
-    fn words(&self, channel: Option<&'static Row>) -> Result<Vec<OsString>, DeliveryError> {
+    /// All words but the prompt, in their slots, and the variables beside them.
+    fn words(&self, channel: Option<&'static Row>) -> Result<(Vec<OsString>, Variables), DeliveryError> {
         let options = self.options;
         let mut slots = Slots::default();
         if let Some(id) = &options.resume {
@@ -335,7 +343,7 @@ impl AgentCommand<'_> {
         if let Some(Row { shape: ArgShape::Stdin(marker), .. }) = channel {
             line.extend(marker.iter().map(OsString::from));
         }
-        Ok(line)
+        Ok((line, slots.variables))
     }
 
     fn option(

@@ -10,6 +10,8 @@ pub(super) struct Slots {
     pub(super) front: Vec<OsString>,
     pub(super) options: Vec<OsString>,
     pub(super) tail: Vec<OsString>,
+    /// Words that go into the environment instead.
+    pub(super) variables: Vec<(&'static str, OsString)>,
 }
 
 impl Slots {
@@ -46,6 +48,10 @@ impl Slots {
             ArgShape::EachThen(flag, words) => {
                 let each = [flag.into(), value];
                 (Slot::Option, each.into_iter().chain(words.iter().map(OsString::from)).collect())
+            }
+            ArgShape::Variable(name) => {
+                self.variables.push((name, value));
+                return 0;
             }
             ArgShape::AfterDashes | ArgShape::Stdin(_) => (Slot::Option, Vec::new()),
         };
