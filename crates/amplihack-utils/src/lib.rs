@@ -7,6 +7,8 @@ pub mod config;
 pub mod env;
 pub mod error;
 pub mod fs;
+pub mod git;
+pub mod hex;
 pub mod launcher_context;
 pub mod lock;
 pub mod log;
