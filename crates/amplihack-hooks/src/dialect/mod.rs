@@ -1,6 +1,7 @@
 //! How hosts speak: payloads in, answers out.
 
 mod call;
+pub mod host;
 mod patch;
 mod read;
 mod reply;
