@@ -8,8 +8,8 @@ use amplihack_utils::sys::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AutoError;
+use crate::pictures::Pictures;
 use crate::process::{Came, Processes};
-use crate::tree::Pictures;
 use crate::turns::Checked;
 
 /// How long a command may take where no deadline says less.
