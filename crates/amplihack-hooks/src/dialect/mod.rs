@@ -1,11 +1,12 @@
 //! How hosts speak: payloads in, answers out.
 
 mod call;
-pub mod host;
+
 mod patch;
 mod read;
 mod reply;
 mod tools;
+pub mod trial;
 
 use std::fmt;
 

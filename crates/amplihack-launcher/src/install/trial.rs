@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_hooks::dialect::host::{Answer, heard, payload};
+use amplihack_hooks::dialect::trial::{Answer, heard, payload};
 use amplihack_hooks::event::HookEvent;
 use amplihack_session::{Deadlines, Input, Output, RunSpec, run_blocking};
 use amplihack_utils::agent_binary::AgentBinary;
