@@ -1,7 +1,6 @@
 //! How hosts speak: payloads in, answers out.
 
 mod call;
-
 mod patch;
 mod read;
 mod reply;

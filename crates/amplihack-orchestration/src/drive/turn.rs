@@ -26,7 +26,7 @@ use crate::turn::{Bounds, Heard, Over, watch};
 use crate::turns::{Ask, Stop, TurnEnd, TurnOutput};
 
 /// What is kept of an agent's standard error.
-const STDERR: usize = 64 * 1024;
+pub(super) const STDERR: usize = 64 * 1024;
 
 impl Drive<'_> {
     /// What is known of the turn that was in flight when the driver died.
@@ -181,7 +181,7 @@ impl Drive<'_> {
 }
 
 /// Where an agent that is told to writes down what it uses.
-fn live_path(directory: &Path) -> PathBuf {
+pub(super) fn live_path(directory: &Path) -> PathBuf {
     directory.join("spans.jsonl")
 }
 
