@@ -1,0 +1,7 @@
+//! Releases and their installer, as a user meets them.
+
+mod installer;
+mod interrupted;
+mod release;
+mod server;
+mod shipped;
