@@ -26,10 +26,10 @@ pub(crate) const HOOKS: Shipped =
 
 /// All of them. The last two are the commands of the predecessors, over this policy and these recipes.
 pub(crate) const SHIPPED: [Shipped; 4] = [
-    Shipped { name: "amplihack", package: "amplihack-cli", profile: "release", limit: 20 },
+    Shipped { name: "amplihack", package: "amplihack-cli", profile: "dist", limit: 20 },
     HOOKS,
-    Shipped { name: "recipe-runner-rs", package: "amplihack-cli", profile: "release", limit: 20 },
-    Shipped { name: "xpia-defend", package: "amplihack-cli", profile: "release", limit: 20 },
+    Shipped { name: "recipe-runner-rs", package: "amplihack-cli", profile: "dist", limit: 20 },
+    Shipped { name: "xpia-defend", package: "amplihack-cli", profile: "dist", limit: 20 },
 ];
 
 /// Builds `programs`, each package and profile at once, and returns where each of them is.
