@@ -2,6 +2,7 @@
 
 mod installer;
 mod interrupted;
+mod page;
 mod release;
 mod server;
 mod shipped;
