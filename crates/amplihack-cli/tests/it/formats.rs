@@ -193,7 +193,7 @@ fn command(sandbox: &Sandbox, args: &[&str]) -> Output {
 /// Gives every object in `value` a field that nobody knows, but not where names are keys or where a form is settled for good.
 fn grow(value: &mut Value, name: &str) {
     const SETTLED: [&str; 8] =
-        ["sessions", "vm_pool", "prices", "mark", "client", "hooks", "asked", "environment"];
+        ["sessions", "vm_pool", "prices", "silence", "exit", "mark", "client", "asked"];
     match value {
         Value::Object(object) => {
             object.iter_mut().for_each(|(name, value)| grow(value, name));
