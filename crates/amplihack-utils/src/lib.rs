@@ -6,6 +6,7 @@ pub mod agent_binary;
 pub mod config;
 pub mod env;
 pub mod error;
+pub mod form;
 pub mod fs;
 pub mod git;
 pub mod hex;
