@@ -17,7 +17,7 @@ pub mod progress;
 pub mod prompts;
 pub mod race;
 mod spec;
-pub mod stall;
+pub(crate) mod stall;
 pub mod tree;
 pub mod turn;
 pub mod turns;
