@@ -50,12 +50,12 @@ impl Cleaner {
     }
 
     /// Whether credentials are replaced.
-    pub const fn redacts(self) -> bool {
+    pub(crate) const fn redacts(self) -> bool {
         self.redact
     }
 
     /// `text` without its secrets, otherwise as it is: for programs.
-    pub fn without_secrets(self, text: &str) -> Cow<'_, str> {
+    pub(crate) fn without_secrets(self, text: &str) -> Cow<'_, str> {
         if self.redact { redact(text) } else { Cow::Borrowed(text) }
     }
 

@@ -55,7 +55,7 @@ impl Pictures {
     }
 
     /// Where conflict markers were left in what was changed from `base` to `now`, a line each.
-    pub async fn markers(
+    pub(crate) async fn markers(
         &self,
         processes: &Processes,
         base: &str,

@@ -97,7 +97,7 @@ impl Processes {
     }
 
     /// The same for a git whose exit code says something.
-    pub async fn git_says<A: AsRef<OsStr>>(
+    pub(crate) async fn git_says<A: AsRef<OsStr>>(
         &self,
         directory: &Path,
         more: &[(&str, &Path)],

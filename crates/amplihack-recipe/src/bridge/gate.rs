@@ -11,7 +11,7 @@ use amplihack_utils::env::Env;
 use super::error::BridgeError;
 
 /// The oldest runner that will do.
-pub const MINIMUM: &str = "0.3.5";
+const MINIMUM: &str = "0.3.5";
 const MINIMUM_NUMBERS: [u64; 3] = [0, 3, 5];
 /// How long a runner may take to tell its version.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ pub(super) fn check(runner: &Path, env: &Env) -> Result<String, BridgeError> {
 ///
 /// It is the word behind the runner's name, wherever that stands, or the only word that there is; dates and the versions of
 /// compilers around it are not it. A pre-release is older than its release.
-pub fn version_of(output: &str, runner: &Path) -> Result<String, BridgeError> {
+fn version_of(output: &str, runner: &Path) -> Result<String, BridgeError> {
     let path = || runner.to_owned();
     let words: Vec<&str> = output.split_whitespace().collect();
     let named = words.iter().position(|word| NAMES.contains(word)).and_then(|at| words.get(at + 1));

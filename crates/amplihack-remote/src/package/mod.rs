@@ -30,10 +30,10 @@ use repository::Repository;
 use scan::Findings;
 
 /// How much may be sent unless more is asked for: 500 MiB.
-pub const SIZE_CAP: u64 = 500 * 1024 * 1024;
+pub(crate) const SIZE_CAP: u64 = 500 * 1024 * 1024;
 
 /// Where the fingerprints of allowed secrets stand in a repository.
-pub const ALLOW_FILE: &str = ".amplihack/secrets-allow";
+pub(crate) const ALLOW_FILE: &str = ".amplihack/secrets-allow";
 
 /// How many findings, and how many large files, an error names.
 const NAMED_FINDINGS: usize = 20;
