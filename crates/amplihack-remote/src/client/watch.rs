@@ -28,6 +28,8 @@ const FIRST_LOOK: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_secs(2);
 /// What is read of a log's end for some lines of it.
 const TAIL: u64 = 1024 * 1024;
+/// The most that is read of it, however few line breaks there are.
+const MOST: u64 = 64 * TAIL;
 
 /// Takes what a session wrote.
 pub type Show<'a> = &'a mut (dyn FnMut(&[u8]) -> io::Result<()> + Send);
@@ -46,8 +48,8 @@ impl Client {
             let bytes = read_to(&far, &options.session_id, from, length).await?;
             match tail(&bytes, lines) {
                 Some(text) => return shown(&ground, &options.session_id, text),
-                None if from == 0 => return shown(&ground, &options.session_id, &bytes),
-                None => size = size.saturating_mul(16),
+                None if from == 0 || size == MOST => return shown(&ground, &options.session_id, &bytes),
+                None => size = size.saturating_mul(16).min(MOST),
             }
         }
     }
@@ -188,7 +190,7 @@ impl Client {
                 return Ok(Waited { sessions, timed_out: true });
             }
             self.refresh_ground(&ground).await?;
-            let settled = |state: &State| ids.iter().all(|id| state.sessions[id].session.status.is_final());
+            let settled = |state: &State| ids.iter().all(|id| state.sessions.get(id).is_none_or(|record| record.session.status.is_final()));
             if !settled(&ground.read()?) {
                 let left =
                     until.map_or(look, |until| until.saturating_duration_since(Instant::now()).min(look));
@@ -203,7 +205,7 @@ impl Client {
 async fn read_to(far: &Far, id: &str, from: u64, end: u64) -> Result<Vec<u8>, RemoteError> {
     let mut bytes = Vec::new();
     loop {
-        let at = from + bytes.len() as u64;
+        let at = from.saturating_add(bytes.len() as u64);
         let more = if at < end { far.read(id, at, Duration::ZERO).await?.bytes } else { Vec::new() };
         if more.is_empty() {
             return Ok(bytes);

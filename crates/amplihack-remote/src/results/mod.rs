@@ -84,7 +84,7 @@ async fn fetch_and_compare(options: ResultsOptions<'_>) -> Result<Results, Error
     let offered = verified(&git, &bundle).await?;
     fetch(&git, &bundle, &place).await?;
     let branches = branches(&git, &place).await?;
-    let mut results = compare(&git, &options, &place, &branches).await?;
+    let mut results = compare(&git, &options, &branches).await?;
     let refused = offered.iter().filter(|(name, _)| !branches.contains_key(*name)).count();
     if refused > 0 {
         results
@@ -168,7 +168,6 @@ async fn branches(git: &Git<'_>, place: &str) -> Result<BTreeMap<String, String>
 async fn compare(
     git: &Git<'_>,
     options: &ResultsOptions<'_>,
-    place: &str,
     branches: &BTreeMap<String, String>,
 ) -> Result<Results, ErrorContext> {
     let mut results = Results::default();
@@ -197,9 +196,7 @@ async fn compare(
     }
     results.summary.conflicts = conflicts.into_iter().collect();
     results.wip = options.wip.filter(|wip| branches.contains_key(*wip)).map(str::to_owned);
-    let short = place.strip_prefix("refs/remotes/").unwrap_or(place);
-    results.advice =
-        branches.keys().map(|branch| format!("git merge {}", quoted(&format!("{short}{branch}")))).collect();
+    results.advice = branches.keys().map(|branch| merge(options.session_id, branch)).collect();
     results.summary.branches = branches.keys().cloned().collect();
     Ok(results)
 }
@@ -216,6 +213,12 @@ async fn conflicts_of(git: &Git<'_>, commit: &str) -> Result<Result<Vec<String>,
     }
     let names = said.stdout.split(|&byte| byte == 0).skip(1).filter(|name| !name.is_empty());
     Ok(Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()))
+}
+
+/// The command that brings a branch of a session into the one that is checked out here. It is safe to paste.
+pub fn merge(session_id: &str, branch: &str) -> String {
+    let place = PLACE.strip_prefix("refs/remotes/").unwrap_or(PLACE);
+    format!("git merge {}", quoted(&format!("{place}/{session_id}/{branch}")))
 }
 
 /// A word for a shell: names of branches come from the far side, and people paste what they are told to run.

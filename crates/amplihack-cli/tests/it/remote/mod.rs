@@ -40,6 +40,8 @@ mod canary;
 mod doctor;
 mod exec;
 mod follow;
+mod hostile;
+mod losses;
 mod incremental;
 mod prompts;
 mod results;
