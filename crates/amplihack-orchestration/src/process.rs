@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use amplihack_session::{Deadlines, Outcome, Output, RunSpec, Why, leftovers, run_to_end};
 use amplihack_utils::env::Env;
+use amplihack_utils::fs::git::{PROGRAMS, switched_off};
 use amplihack_utils::sys::{Exit, Proc, Signal};
 
 use crate::error::AutoError;
@@ -87,12 +88,7 @@ impl Processes {
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
     ) -> Result<Vec<u8>, AutoError> {
-        let came = self.git_says(directory, more, args).await?;
-        if came.exit.success() && !came.late && came.interrupted.is_none() {
-            return Ok(came.stdout);
-        }
-        let said = String::from_utf8_lossy(&came.stderr).trim().replace('\n', "; ");
-        Err(AutoError::Git { what, said: if said.is_empty() { came.exit.to_string() } else { said } })
+        answered(what, self.git_says(directory, more, args).await?)
     }
 
     /// The same for a git whose exit code says something.
@@ -102,6 +98,39 @@ impl Processes {
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
     ) -> Result<Came, AutoError> {
+        // Asked each time: an agent may have written it meanwhile.
+        let programs =
+            self.run(self.command_of_git(directory, &[], PROGRAMS), GIT_TIMEOUT, GIT_OUTPUT).await?;
+        let mut command = self.command_of_git(directory, more, args);
+        let given = self.env.text("GIT_CONFIG_COUNT").and_then(|count| count.parse().ok()).unwrap_or(0_usize);
+        let off = switched_off(&programs.stdout);
+        if !off.is_empty() {
+            command.env("GIT_CONFIG_COUNT", (given + off.len()).to_string());
+        }
+        for (at, (name, value)) in off.iter().enumerate() {
+            let at = given + at;
+            command.env(format!("GIT_CONFIG_KEY_{at}"), name).env(format!("GIT_CONFIG_VALUE_{at}"), value);
+        }
+        self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await
+    }
+
+    /// Runs git as the user configured it, before an agent has been there.
+    pub async fn git_as_configured<A: AsRef<OsStr>>(
+        &self,
+        what: &'static str,
+        directory: &Path,
+        args: impl IntoIterator<Item = A>,
+    ) -> Result<Vec<u8>, AutoError> {
+        let command = self.command_of_git(directory, &[], args);
+        answered(what, self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await?)
+    }
+
+    fn command_of_git<A: AsRef<OsStr>>(
+        &self,
+        directory: &Path,
+        more: &[(&str, &Path)],
+        args: impl IntoIterator<Item = A>,
+    ) -> Command {
         let mut command = Command::new("git");
         command.env_clear().envs(self.env.iter()).current_dir(directory);
         // A git that was started by a hook of git would look elsewhere.
@@ -111,7 +140,7 @@ impl Processes {
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
         command.envs(more.iter().copied());
         command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(args);
-        self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await
+        command
     }
 
     async fn run(&self, command: Command, timeout: Duration, keep: usize) -> Result<Came, AutoError> {
@@ -138,4 +167,13 @@ impl Processes {
             stderr: stderr.bytes,
         })
     }
+}
+
+/// The output of a git that ended with 0.
+fn answered(what: &'static str, came: Came) -> Result<Vec<u8>, AutoError> {
+    if came.exit.success() && !came.late && came.interrupted.is_none() {
+        return Ok(came.stdout);
+    }
+    let said = String::from_utf8_lossy(&came.stderr).trim().replace('\n', "; ");
+    Err(AutoError::Git { what, said: if said.is_empty() { came.exit.to_string() } else { said } })
 }

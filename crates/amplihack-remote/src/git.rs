@@ -2,7 +2,6 @@
 //! repository's configuration would start by itself. An agent may have written that configuration.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -10,6 +9,8 @@ use std::time::Duration;
 use amplihack_policy::secrets::redact;
 use amplihack_session::{Deadlines, Input, Output, RunSpec, Why, run_to_end};
 use amplihack_utils::env::Env;
+use amplihack_utils::fs::git::{PROGRAMS, switched_off};
+pub(crate) use amplihack_utils::fs::git::{path, path_of};
 
 use crate::error::ErrorContext;
 
@@ -75,8 +76,7 @@ impl<'a> Git<'a> {
         }
         let settings = SETTINGS.iter().map(|&(name, value)| (name.into(), value.into())).collect();
         let mut git = Self { env, directory: directory.to_owned(), settings };
-        let programs = r"^(core\.hookspath|filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$";
-        let said = git.says(["config", "--show-scope", "--null", "--get-regexp", programs], &[]).await?;
+        let said = git.says(PROGRAMS, &[]).await?;
         // Our own setting comes back where git takes settings from the environment. Code 128: git will tell at the next command.
         if said.code != 128 && !contains(&said.stdout, OURS) {
             return Err(ErrorContext::new("git is too old: 2.31 or later is needed"));
@@ -188,16 +188,6 @@ impl Said {
     }
 }
 
-/// A path out of an answer that holds nothing else.
-pub(crate) fn path(answer: &[u8]) -> PathBuf {
-    path_of(answer.strip_suffix(b"\n").unwrap_or(answer))
-}
-
-/// These bytes as a path. One that stands for a directory ends with a slash in git's answers, which goes.
-pub(crate) fn path_of(name: &[u8]) -> PathBuf {
-    OsString::from_vec(name.strip_suffix(b"/").unwrap_or(name).to_vec()).into()
-}
-
 fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
@@ -217,42 +207,9 @@ pub(crate) fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Of the answer of `git config --show-scope --null --get-regexp`: what the repository itself configured, with a value that starts nothing.
-fn switched_off(answer: &[u8]) -> Vec<(OsString, OsString)> {
-    let mut fields = answer.split(|&byte| byte == 0);
-    let mut off = Vec::new();
-    while let (Some(scope), Some(setting)) = (fields.next(), fields.next()) {
-        if !matches!(scope, b"local" | b"worktree") {
-            continue;
-        }
-        let name = setting.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        if name == b"core.hookspath" {
-            continue;
-        }
-        // A merge driver cannot be empty; one that fails leaves a conflict. A filter that is empty is none.
-        let value = if name.starts_with(b"merge.") || name.ends_with(b".required") { "false" } else { "" };
-        off.push((OsString::from_vec(name.to_vec()), value.into()));
-    }
-    off
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_the_repository_configured_is_switched_off_and_nothing_else() {
-        let answer = b"global\0filter.lfs.clean\ngit-lfs clean\0local\0filter.a=b.clean\ntouch x\ny\0\
-            worktree\0merge.m.driver\nevil\0local\0filter.a=b.required\ntrue\0";
-        let off = switched_off(answer);
-        let off: Vec<_> =
-            off.iter().map(|(name, value)| (name.to_str().unwrap(), value.to_str().unwrap())).collect();
-        assert_eq!(
-            off,
-            [("filter.a=b.clean", ""), ("merge.m.driver", "false"), ("filter.a=b.required", "false")]
-        );
-        assert!(switched_off(b"").is_empty());
-    }
 
     #[test]
     fn object_ids_are_whole_and_hexadecimal() {

@@ -222,7 +222,8 @@ pub(super) struct Brought {
 
 /// The error of a session that holds what could not be brought home.
 pub(super) fn stays(id: &str, machine: &str, left: &[String]) -> RemoteError {
-    let message = format!("{id} stays on {machine}, with work that could not be brought home: {}", left.join("; "));
+    let message =
+        format!("{id} stays on {machine}, with work that could not be brought home: {}", left.join("; "));
     let hint = format!(
         "the rest is under refs/remotes/remote-exec/{id}/; look at it there, in ~/.amplihack/remote/sessions/{id}, or give it up: amplihack remote pull {id} --remove --discard-results"
     );

@@ -190,7 +190,10 @@ impl Client {
                 return Ok(Waited { sessions, timed_out: true });
             }
             self.refresh_ground(&ground).await?;
-            let settled = |state: &State| ids.iter().all(|id| state.sessions.get(id).is_none_or(|record| record.session.status.is_final()));
+            let settled = |state: &State| {
+                ids.iter()
+                    .all(|id| state.sessions.get(id).is_none_or(|record| record.session.status.is_final()))
+            };
             if !settled(&ground.read()?) {
                 let left =
                     until.map_or(look, |until| until.saturating_duration_since(Instant::now()).min(look));

@@ -189,7 +189,8 @@ mod tests {
         assert_eq!(found.programs[1], ("x".to_owned(), None));
         assert!(probe("").is_err());
         let digest = "0".repeat(64);
-        let (some, warnings) = collected(&format!("results 5 {digest} wip/{ID}\nwarning w\nleft l\n")).unwrap();
+        let (some, warnings) =
+            collected(&format!("results 5 {digest} wip/{ID}\nwarning w\nleft l\n")).unwrap();
         assert_eq!((some.bytes, some.wip.as_deref()), (5, Some("wip/sess-20260101-000000-0001")));
         assert_eq!((warnings, &some.left[..]), (vec!["w".to_owned()], &["l".to_owned()][..]));
         assert_eq!(collected("results 0 - -\n").unwrap().0.bytes, 0);

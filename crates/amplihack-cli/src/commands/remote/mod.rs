@@ -191,7 +191,11 @@ fn status(client: &Client, args: StatusArgs) -> Result<u8, Failure> {
         Driven::Done(done) => done,
         Driven::Interrupted(code) => return Ok(code),
     };
-    if common.json { ui::data(&pretty(&status)?)? } else { ui::shown(&render::status(&status))? }
+    if common.json {
+        ui::data(&pretty(&status)?)?
+    } else {
+        ui::shown(&render::status(&status))?
+    }
     render::unsettled(&unsettled);
     Ok(0)
 }

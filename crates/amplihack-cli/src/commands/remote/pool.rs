@@ -21,7 +21,11 @@ pub(super) fn list(client: &Client, args: StatusArgs) -> Result<u8, Failure> {
         Driven::Interrupted(code) => return Ok(code),
     };
     let json = || pretty(&status.pool.vms);
-    if common.json { ui::data(&json()?)? } else { ui::shown(&render::machines(&status.pool.vms))? }
+    if common.json {
+        ui::data(&json()?)?
+    } else {
+        ui::shown(&render::machines(&status.pool.vms))?
+    }
     Ok(0)
 }
 

@@ -36,7 +36,8 @@ fn an_answer_without_an_end_fills_no_disk_here() {
         let tmp = tmp.to_str().unwrap();
         let endless = "timeout 60 head -c 3000000000 /dev/zero";
         let run = |args: &[&str]| world.remote_with(&[("TMPDIR", tmp)], args).output();
-        for (verb, args) in [("read", ["output", &id]), ("setup", ["output", &id]), ("fetch", ["pull", &id])] {
+        for (verb, args) in [("read", ["output", &id]), ("setup", ["output", &id]), ("fetch", ["pull", &id])]
+        {
             answers(world, verb, endless);
             let args = if verb == "setup" { vec!["output", &id, "--setup"] } else { args.to_vec() };
             let output = run(&args);
@@ -134,7 +135,8 @@ fn a_branch_may_have_any_name_that_git_takes() {
     World::with(Kind::Local, |world| {
         for name in ["a\u{a0}b", "a'b", "a$(x)b", "a;b", "@x", "ü"] {
             world.git(&["checkout", "-q", "-B", name]);
-            let output = world.run(&["exec", "auto", "do it", "--env", "PLAY=git commit -qm x --allow-empty"]);
+            let output =
+                world.run(&["exec", "auto", "do it", "--env", "PLAY=git commit -qm x --allow-empty"]);
             output.assert_code(0);
             let here = format!("refs/remotes/remote-exec/{}/{name}", last(world));
             assert_eq!(world.git(&["log", "-1", "--format=%s", &here]), "x", "{name}");
