@@ -2,6 +2,7 @@
 //! repository's configuration would start by itself. An agent may have written that configuration.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -99,6 +100,18 @@ impl<'a> Git<'a> {
         self.feed(what, args, Vec::new(), ANSWER).await
     }
 
+    /// The same with the rest of `file` as stdin, and `more` in its environment.
+    pub(crate) async fn read_file<A: AsRef<OsStr>>(
+        &self,
+        what: &str,
+        args: impl IntoIterator<Item = A>,
+        file: File,
+        more: &[(&str, &OsStr)],
+    ) -> Result<Vec<u8>, ErrorContext> {
+        let said = self.start(args, more, Input::File(file), ANSWER).await?;
+        if said.code == 0 { Ok(said.stdout) } else { Err(said.error(what)) }
+    }
+
     /// The same with `stdin`, for an answer of at most `most` bytes.
     pub(crate) async fn feed<A: AsRef<OsStr>>(
         &self,
@@ -107,6 +120,7 @@ impl<'a> Git<'a> {
         stdin: Vec<u8>,
         most: usize,
     ) -> Result<Vec<u8>, ErrorContext> {
+        let stdin = if stdin.is_empty() { Input::Null } else { Input::Bytes(stdin) };
         let said = self.start(args, &[], stdin, most).await?;
         if said.code == 0 { Ok(said.stdout) } else { Err(said.error(what)) }
     }
@@ -117,20 +131,20 @@ impl<'a> Git<'a> {
         args: impl IntoIterator<Item = A>,
         more: &[(&str, &OsStr)],
     ) -> Result<Said, ErrorContext> {
-        self.start(args, more, Vec::new(), ANSWER).await
+        self.start(args, more, Input::Null, ANSWER).await
     }
 
     async fn start<A: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = A>,
         more: &[(&str, &OsStr)],
-        stdin: Vec<u8>,
+        stdin: Input,
         most: usize,
     ) -> Result<Said, ErrorContext> {
         let mut command = self.command(more);
         command.args(args);
         let outcome = run_to_end(RunSpec {
-            stdin: if stdin.is_empty() { Input::Null } else { Input::Bytes(stdin) },
+            stdin,
             stdout: Output::Head(most),
             stderr: Output::Tail(COMPLAINT),
             deadlines: Deadlines { total: Some(TIMEOUT), ..Deadlines::default() },

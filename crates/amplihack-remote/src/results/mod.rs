@@ -2,6 +2,8 @@
 //! Work tree, index, HEAD and every other ref stay as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
 use amplihack_utils::env::Env;
@@ -82,6 +84,7 @@ async fn fetch_and_compare(options: ResultsOptions<'_>) -> Result<Results, Error
         return Err(ErrorContext::new(message).with("reason", "base").with("hint", hint));
     }
     let offered = verified(&git, &bundle).await?;
+    sound(&git, &bundle).await?;
     fetch(&git, &bundle, &place).await?;
     let branches = branches(&git, &place).await?;
     let mut results = compare(&git, &options, &branches).await?;
@@ -129,6 +132,39 @@ async fn verified(git: &Git<'_>, bundle: &Path) -> Result<BTreeMap<String, Strin
     }
     let branch = |(id, name): (String, String)| Some((name.strip_prefix("refs/heads/")?.to_owned(), id));
     Ok(heads.into_iter().filter_map(branch).collect())
+}
+
+/// Looks at each object of a bundle: a file named `.git/…` is in none that git itself made. Git before 2.46 does not look when it fetches
+/// from a bundle. What it finds is written beside the bundle.
+async fn sound(git: &Git<'_>, bundle: &Path) -> Result<(), ErrorContext> {
+    let unread =
+        |error: std::io::Error| ErrorContext::new(format!("{} could not be read: {error}", bundle.display()));
+    let mut pack = BufReader::new(File::open(bundle).map_err(unread)?);
+    let mut line = Vec::new();
+    // The header ends with an empty line.
+    while pack.read_until(b'\n', &mut line).map_err(unread)? > 0 && line != b"\n" {
+        line.clear();
+    }
+    let at = pack.stream_position().map_err(unread)?;
+    let mut pack = pack.into_inner();
+    pack.seek(SeekFrom::Start(at)).map_err(unread)?;
+    let private = tempfile::tempdir_in(bundle.parent().unwrap_or(bundle)).map_err(unread)?;
+    let objects =
+        git.run("find its objects", ["rev-parse", "--path-format=absolute", "--git-path", "objects"]);
+    let objects = git::path(&objects.await?);
+    // Not by the environment, where a colon in a path would end it.
+    let mut list = objects.into_os_string();
+    list.push("\n");
+    let info = private.path().join("info");
+    std::fs::create_dir(&info)
+        .and_then(|()| std::fs::write(info.join("alternates"), list.as_encoded_bytes()))
+        .map_err(unread)?;
+    let more = [("GIT_OBJECT_DIRECTORY", private.path().as_os_str())];
+    let words = ["index-pack", "--stdin", "--fix-thin", "--strict"];
+    git.read_file("look at the results", words, pack, &more).await.map(drop).map_err(|error| {
+        let hint = "do not take them: somebody made them by hand; nothing was changed here";
+        error.with("reason", "unsound").with("hint", hint)
+    })
 }
 
 async fn fetch(git: &Git<'_>, bundle: &Path, place: &str) -> Result<(), ErrorContext> {
