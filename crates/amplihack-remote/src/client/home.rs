@@ -8,12 +8,12 @@ use crate::client::answers::Swept;
 use crate::client::ground::{Ground, now};
 use crate::client::machines::orphans;
 use crate::client::refresh::GRACE;
-use crate::client::watch::reached;
+use crate::client::watch::{reached, removed};
 use crate::client::{Client, unheard};
 use crate::error::{ErrorContext, RemoteError};
 use crate::far::Far;
 use crate::options::{IntegrationSummary, KillOptions, KillResult};
-use crate::protocol::Collected;
+use crate::protocol::{Collected, FarState};
 use crate::results::{ResultsOptions, integrate};
 use crate::state::{Admission, Retrieved};
 
@@ -114,8 +114,11 @@ impl Client {
     ) -> Result<Brought, RemoteError> {
         let record = ground.read()?.session(id)?.clone();
         let far = reached(ground, &record)?;
-        let (_, log_bytes) =
+        let (state, log_bytes) =
             self.observe_one(ground, &far, id).await.map_err(|error| recoverable(error, id))?;
+        if state == FarState::Absent {
+            return Err(removed(&record));
+        }
         self.say(&format!("gathering the work of {id}"));
         let collected = far.collect(id).await.map_err(|error| recoverable(error, id))?;
         let summary = if collected.bytes == 0 {

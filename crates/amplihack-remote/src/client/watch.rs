@@ -40,7 +40,10 @@ impl Client {
         let ground = self.ground(options.state_file.as_deref())?;
         let record = ground.read()?.session(&options.session_id)?.clone();
         let far = reached(&ground, &record)?;
-        let length = self.observe_one(&ground, &far, &options.session_id).await?.1;
+        let (state, length) = self.observe_one(&ground, &far, &options.session_id).await?;
+        if state == FarState::Absent {
+            return Err(removed(&record));
+        }
         let lines = usize::try_from(options.lines).unwrap_or(usize::MAX);
         let mut size = TAIL;
         loop {
@@ -58,7 +61,8 @@ impl Client {
     pub async fn setup(&self, id: &str, state_file: Option<&Path>) -> Result<String, RemoteError> {
         let ground = self.ground(state_file)?;
         let record = ground.read()?.session(id)?.clone();
-        let said = reached(&ground, &record)?.setup(id).await?;
+        let said = reached(&ground, &record)?.setup(id).await;
+        let said = said.map_err(|error| if_removed(error, &record))?;
         Ok(String::from_utf8_lossy(&said).into_owned())
     }
 
@@ -101,6 +105,7 @@ impl Client {
                         return ground.read().and_then(|state| Ok(state.session(id)?.session.clone()));
                     }
                 }
+                Err(error @ RemoteError::SessionNotFound { .. }) => return Err(if_removed(error, &record)),
                 Err(error) if !unheard(&error) || heard.elapsed() > SILENCE => {
                     let hint = format!("go on with: amplihack remote output {id} --follow --from {from}");
                     return Err(error.with("hint", hint));
@@ -220,6 +225,29 @@ async fn read_to(far: &Far, id: &str, from: u64, end: u64) -> Result<Vec<u8>, Re
 fn shown(ground: &Ground, id: &str, bytes: &[u8]) -> Result<SessionOutput, RemoteError> {
     let session = ground.read()?.session(id)?.session.clone();
     Ok(SessionOutput { session, output: String::from_utf8_lossy(bytes).into_owned() })
+}
+
+/// The error of a session that is known here, and whose machine has it no more.
+pub(super) fn removed(record: &SessionRecord) -> RemoteError {
+    let Session { session_id: id, vm_name, .. } = &record.session;
+    let (why, hint) = match &record.retrieved {
+        Some(retrieved) if retrieved.refs.is_empty() => (", where it had changed nothing", None),
+        Some(_) => {
+            let place = format!("refs/remotes/remote-exec/{id}/");
+            (": its work was brought home before", Some(format!("see it with: git for-each-ref {place}")))
+        }
+        None => (", and its work was never brought home", None),
+    };
+    let context = ErrorContext::new(format!("{id} is on {vm_name} no more{why}"));
+    let context = context.with("session_id", id).with("host", vm_name).with("reason", "removed");
+    RemoteError::Execution(match hint {
+        Some(hint) => context.with("hint", hint),
+        None => context,
+    })
+}
+
+fn if_removed(error: RemoteError, record: &SessionRecord) -> RemoteError {
+    if matches!(error, RemoteError::SessionNotFound { .. }) { removed(record) } else { error }
 }
 
 /// The far side of a session that got there.

@@ -38,6 +38,12 @@ everywhere! {
         assert!(world.far(&id).join("repo/inner/work").exists());
         world.run(&["pull", &id, "--remove", "--discard-results"]).assert_code(0);
         assert!(!world.far(&id).exists());
+        // It is known what became of it.
+        for args in [&["pull", &id][..], &["output", &id], &["output", &id, "--setup"], &["output", &id, "--follow"]] {
+            let output = world.run(args);
+            output.assert_code(1).assert_stderr_has(" no more: its work was brought home before\n");
+            output.assert_stderr_has(&format!("git for-each-ref {here}/\n"));
+        }
     }
 }
 
