@@ -38,7 +38,8 @@ collect_locked() {
   printf '%s\n' "$heads" >collect.refs || return 74
   # The state of the work tree as a commit, over a copy of the index.
   tip=$(git -C repo rev-parse -q --verify 'HEAD^{commit}') || tip=''
-  [ ! -f "$real/index" ] || cp "$real/index" collect.index || return 74
+  # With its time, by which git knows what may have changed since: a file can be written twice in one tick of the clock.
+  [ ! -f "$real/index" ] || cp -p "$real/index" collect.index || return 74
   : >collect.log || return 74
   export GIT_OPTIONAL_LOCKS=0 GIT_OBJECT_DIRECTORY="$work/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$common/objects"
   export GIT_INDEX_FILE="$1/collect.index"
