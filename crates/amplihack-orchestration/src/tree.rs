@@ -43,7 +43,7 @@ impl Pictures {
     /// The files as they are now: all that git does not ignore.
     pub async fn take(&self, processes: &Processes) -> Result<String, AutoError> {
         let env = self.env();
-        let add = |more: &'static [&str]| [&["add", "--all"], more, &["--", "."]].concat();
+        let add = |more: &'static [&str]| [&["add", "--all"][..], more, &["--", "."]].concat();
         let added = processes.git_says(&self.root, &env, add(&[])).await?;
         if !added.exit.success() {
             // A repository without a commit, or a file that cannot be read, must not hide the others.

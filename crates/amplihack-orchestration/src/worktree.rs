@@ -99,13 +99,13 @@ impl Tree {
         if keep {
             return Ok(Fate::Kept("the run was given up".to_owned()));
         }
-        // What amplihack itself writes down there is nobody's work.
         let status = ["status", "--porcelain", "--untracked-files=normal", "--ignored=matching"];
-        let status = status.into_iter().chain(["--", ".", ":(exclude,top).claude/runtime"]);
-        let changes = processes.git("look at a worktree", &self.path, &[], status).await?;
+        let said = processes.git("look at a worktree", &self.path, &[], status).await?;
+        // What amplihack itself writes down there is nobody's work.
+        let of_others = |line: &&[u8]| !line.is_empty() && *line != b"!! .claude/runtime/";
+        let changes: Vec<&[u8]> = said.split(|byte| *byte == b'\n').filter(of_others).collect();
         if !changes.is_empty() {
-            let ignored =
-                changes.split(|byte| *byte == b'\n').all(|line| line.is_empty() || line.starts_with(b"!!"));
+            let ignored = changes.iter().all(|line| line.starts_with(b"!!"));
             let what = if ignored { "files that git ignores" } else { "changes" };
             return Ok(Fate::Kept(format!("it holds {what}")));
         }
