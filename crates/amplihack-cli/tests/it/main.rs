@@ -9,6 +9,7 @@
 mod amp;
 mod audit;
 mod auto;
+mod auto_hostile;
 mod auto_kill;
 mod auto_parallel;
 mod bad_input;
