@@ -52,8 +52,8 @@ pub(crate) fn run(command: RemoteCommand, env: &Env) -> Result<u8, Failure> {
 
 /// Serves the far side's protocol, whatever is configured here.
 fn runner(words: &[OsString], env: &Env) -> Result<u8, Failure> {
-    let program = sys::own_file()
-        .map_err(|error| Failure::system("the program that runs cannot be found", &error))?;
+    let program =
+        sys::own_file().map_err(|error| Failure::system("the program that runs cannot be found", &error))?;
     let version = words.first().cloned().unwrap_or_default();
     let again = [program.into_os_string(), "remote".into(), "runner".into(), version];
     let request = Request { again: &again, words, env };
