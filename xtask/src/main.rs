@@ -1,15 +1,15 @@
-//! Chores of this workspace: `cargo xtask test | build | docs | man | examples | minimal-versions | bench`. The standard library only, so that it starts fast.
+//! Chores of this workspace: `cargo xtask test | dist | docs | man | examples | minimal-versions | bench`. The standard library only, so that it starts fast.
 
 mod agents;
 mod bench;
 mod command_line;
 mod debian;
+mod dist;
 mod docs;
 mod examples;
 mod man;
 mod minimal_versions;
 mod shell;
-mod static_build;
 mod summary;
 mod test;
 mod ui;
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need, then run them
-       cargo xtask build                          the static release binaries, into dist/
+       cargo xtask dist [--bins DIR] [--out DIR]  a release: static binaries, completions, manual, sums; --bins: of these binaries
        cargo xtask docs [--check]                 API documentation and generated pages; --check: fail if a page is out of date
        cargo xtask man [DIR]                      manual pages of every command, into dist/man
        cargo xtask examples                       run every example of the Amp SDK against its fake CLI
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     let rest = args.get(1..).unwrap_or_default();
     let done = match chore {
         Some("test") => test::run(rest),
-        Some("build") => static_build::run(rest),
+        Some("dist") => dist::run(rest),
         Some("docs") => docs::run(rest),
         Some("man") => man::run(rest),
         Some("minimal-versions") => minimal_versions::run(rest),

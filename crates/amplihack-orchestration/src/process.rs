@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use amplihack_session::{Deadlines, Outcome, Output, RunSpec, Why, leftovers, run_to_end};
 use amplihack_utils::env::Env;
+use amplihack_utils::git::Git;
 use amplihack_utils::sys::{Exit, Proc, Signal};
 
 use crate::error::AutoError;
@@ -102,15 +103,16 @@ impl Processes {
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
     ) -> Result<Came, AutoError> {
-        let mut command = Command::new("git");
-        command.env_clear().envs(self.env.iter()).current_dir(directory);
-        // A git that was started by a hook of git would look elsewhere.
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"] {
-            command.env_remove(name);
+        let mut git = Git::new(&self.env, directory);
+        // Asked each time: the agent may have changed it since.
+        let programs = self.run(git.programs(), GIT_TIMEOUT, GIT_OUTPUT).await?;
+        if programs.late || programs.interrupted.is_some() {
+            return Ok(programs);
         }
-        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
-        command.envs(more.iter().copied());
-        command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(args);
+        git.switch_off(Some(programs.exit.code()), &programs.stdout)
+            .map_err(|said| AutoError::Git { what: "ask for its settings", said: said.to_owned() })?;
+        let mut command = git.command();
+        command.envs(more.iter().copied()).args(args);
         self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await
     }
 

@@ -8,8 +8,8 @@ use amplihack_utils::sys::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AutoError;
+use crate::pictures::Pictures;
 use crate::process::{Came, Processes};
-use crate::tree::Pictures;
 use crate::turns::Checked;
 
 /// How long a command may take where no deadline says less.
@@ -19,7 +19,7 @@ const KEEP: usize = 16 * 1024;
 
 /// What a verification found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct Verification {
     /// In a word.
     pub outcome: Checked,
     /// Check by check.
@@ -38,7 +38,7 @@ pub struct Check {
     pub found: String,
 }
 
-impl Verdict {
+impl Verification {
     /// What speaks against the claim, in words for the agent.
     pub fn findings(&self) -> String {
         let mut out = String::new();
@@ -78,7 +78,10 @@ pub enum Cut {
 }
 
 /// Checks a claim. The first check that fails is the last: what follows stands on it.
-pub async fn verify(processes: &Processes, claimed: &Claimed<'_>) -> Result<Result<Verdict, Cut>, AutoError> {
+pub async fn verify(
+    processes: &Processes,
+    claimed: &Claimed<'_>,
+) -> Result<Result<Verification, Cut>, AutoError> {
     let mut checks = Vec::new();
     if let Some((pictures, base)) = claimed.files {
         let now = pictures.take(processes).await?;
@@ -111,7 +114,7 @@ pub async fn verify(processes: &Processes, claimed: &Claimed<'_>) -> Result<Resu
         (true, true) => Checked::Passed,
         (true, false) => Checked::Unproved,
     };
-    Ok(Ok(Verdict { outcome, checks }))
+    Ok(Ok(Verification { outcome, checks }))
 }
 
 fn looked(what: &str, found: String) -> Check {

@@ -27,6 +27,7 @@ mod exit_codes;
 mod export;
 mod export_browser;
 mod fakes;
+mod formats;
 mod help;
 mod input;
 mod install;

@@ -104,8 +104,8 @@ pub fn grant(home: &Path, id: &str, now: SystemTime) -> Result<Pending, OnceErro
         store::write(&path, &grant).map_err(|source| OnceError::Io { path, source })?;
         Ok(Pending { id: id.clone(), command: grant.command, cwd: grant.cwd, until: now + GRANTED_FOR })
     });
-    if matches!(granted, Err(OnceError::Io { .. })) {
-        // It may be tried again.
+    if matches!(granted, Err(OnceError::Io { .. } | OnceError::Unknown { .. })) {
+        // It may be tried again, by a newer version where this one cannot read it.
         let _ = fs::rename(&claimed, &path);
     } else {
         let _ = fs::remove_file(&claimed);

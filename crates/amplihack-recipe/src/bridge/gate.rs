@@ -99,6 +99,7 @@ mod tests {
 
     use super::*;
 
+    // The files of vectors have forms of their own, so each test reads its own.
     /// What a runner prints, and what it is taken for: `ok` with its version, or an error of this kind.
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

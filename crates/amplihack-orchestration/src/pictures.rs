@@ -76,11 +76,56 @@ impl Pictures {
         let _ = std::fs::remove_dir_all(&self.objects);
     }
 
-    fn env(&self) -> [(&'static str, &Path); 3] {
+    fn env(&self) -> [(&'static str, &Path); 4] {
         [
+            // The agent may have written from where.
+            ("GIT_NO_LAZY_FETCH", Path::new("1")),
             ("GIT_INDEX_FILE", &self.index),
             ("GIT_OBJECT_DIRECTORY", &self.objects),
             ("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.alternates),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use amplihack_utils::env::Env;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_picture_starts_nothing_that_the_repository_configures() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, trap, sprung) = (dir.path().join("r"), dir.path().join("trap"), dir.path().join("sprung"));
+        fs::create_dir(&root).unwrap();
+        fs::write(&trap, format!("#!/bin/sh\necho x >>'{}'\ncat\n", sprung.display())).unwrap();
+        fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
+        let env = Env::empty().with("PATH", "/usr/local/bin:/usr/bin:/bin").with("HOME", dir.path());
+        let git = |args: &[&str]| {
+            let mut git = Command::new("git");
+            git.args(args).env_clear().envs(env.iter()).current_dir(&root);
+            assert!(git.output().unwrap().status.success(), "{args:?}");
+        };
+        git(&["init", "--quiet"]);
+        let trap = trap.to_str().unwrap();
+        for name in ["filter.a=b.clean", "filter.a=b.process", "core.fsmonitor", "diff.external"] {
+            git(&["config", name, trap]);
+        }
+        git(&["config", "filter.a=b.required", "true"]);
+        fs::write(root.join(".gitattributes"), "* filter=a=b\n").unwrap();
+        fs::write(root.join("f"), "1\n").unwrap();
+        let processes = Processes::new(env.clone(), Duration::from_secs(1), dir.path(), "r-1").unwrap();
+        let pictures = Pictures::of(&processes, &root, dir.path()).await.unwrap().unwrap();
+        let base = pictures.take(&processes).await.unwrap();
+        fs::write(root.join("f"), "2\n").unwrap();
+        let now = pictures.take(&processes).await.unwrap();
+        let diff = pictures.diff(&processes, &base, &now).await.unwrap();
+        assert!(String::from_utf8(diff).unwrap().contains("-1\n+2\n"));
+        assert!(!sprung.exists(), "{}", fs::read_to_string(&sprung).unwrap_or_default());
     }
 }
