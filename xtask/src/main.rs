@@ -1,4 +1,4 @@
-//! Chores of this workspace: `cargo xtask test | dist | docs | man | examples | bench`. The standard library only, so that it starts fast.
+//! Chores of this workspace: `cargo xtask test | dist | docs | man | examples | minimal-versions | bench`. The standard library only, so that it starts fast.
 
 mod agents;
 mod bench;
@@ -8,6 +8,7 @@ mod dist;
 mod docs;
 mod examples;
 mod man;
+mod minimal_versions;
 mod shell;
 mod summary;
 mod test;
@@ -21,6 +22,7 @@ usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need,
        cargo xtask docs [--check]                 API documentation and generated pages; --check: fail if a page is out of date
        cargo xtask man [DIR]                      manual pages of every command, into dist/man
        cargo xtask examples                       run every example of the Amp SDK against its fake CLI
+       cargo xtask minimal-versions               whether the lowest versions that the manifests ask for compile
        cargo xtask bench [--runs N] [--bins DIR]  timings, into docs/benchmarks.md; --bins: use these binaries, write nothing
        cargo xtask bench --only streams           the same page's section about streams and other SDKs only";
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Some("dist") => dist::run(rest),
         Some("docs") => docs::run(rest),
         Some("man") => man::run(rest),
+        Some("minimal-versions") => minimal_versions::run(rest),
         Some("examples") => examples::run(rest),
         Some("bench") => bench::run(rest),
         _ => {

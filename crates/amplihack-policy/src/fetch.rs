@@ -16,7 +16,7 @@ pub struct Lists {
 
 impl Lists {
     /// From two lists as `XPIA_BLACKLIST_DOMAINS` and `XPIA_WHITELIST_DOMAINS` hold them: domains with commas or blanks between.
-    pub(crate) fn from_text(deny: &str, allow: &str) -> Self {
+    pub fn from_text(deny: &str, allow: &str) -> Self {
         let domains = |text: &str| {
             text.split([',', ' ', '\n', '\t', ';'])
                 .map(|domain| domain.trim().trim_start_matches("*.").trim_matches('.').to_ascii_lowercase())
@@ -67,7 +67,7 @@ enum Host {
 }
 
 /// What is said about fetching `url`: none for everyday addresses, private ones and this machine's too.
-pub(crate) fn judge_url(url: &str, lists: &Lists) -> Verdict {
+pub fn judge_url(url: &str, lists: &Lists) -> Verdict {
     let deny = |rule, reason: String| Verdict::new(Decision::Deny, RuleId::new(rule), reason, Vec::new());
     let Some(address) = take_apart(url) else {
         return deny(

@@ -5,6 +5,6 @@ pub mod drive;
 pub mod guarding;
 pub mod loopback;
 pub mod model;
-pub(crate) mod own_hooks;
+pub mod own_hooks;
 pub mod prove;
 pub mod scripted;

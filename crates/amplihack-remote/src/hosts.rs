@@ -108,7 +108,7 @@ impl Hosts {
 }
 
 /// Whether `name` may name a machine: it becomes a part of paths and of command lines. The rule of azlin.
-pub(crate) fn is_host_name(name: &str) -> bool {
+pub fn is_host_name(name: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
     (1..=64).contains(&name.len())
         && name.bytes().all(inside)

@@ -33,7 +33,7 @@ pub use client::answers::{HostReport, ListRow, Listing, StartRow, Started, Swept
 pub use client::{Client, Progress, Show};
 pub use error::{ErrorContext, RemoteError};
 pub use far::Far;
-pub use hosts::{Host, Hosts, Scheduler};
+pub use hosts::{Host, Hosts, Scheduler, is_host_name};
 pub use manager::SessionManager;
 pub use mode::{CommandMode, UnknownMode};
 pub use options::{
@@ -42,7 +42,7 @@ pub use options::{
     WorkflowResult,
 };
 pub use runner::{CommandOutput, RemoteCommandRunner};
-pub use session::{Condition, Session, SessionStatus, new_session_id};
+pub use session::{Condition, Session, SessionStatus, is_session_id, new_session_id};
 pub use size::{UnknownSize, VMSize};
 pub use transport::{Destination, LocalRunner, SshRunner};
 

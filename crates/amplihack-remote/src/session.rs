@@ -114,7 +114,7 @@ pub struct Session {
 }
 
 /// Whether `text` has the form of a session's id; only such text becomes part of a path.
-pub(crate) fn is_session_id(text: &str) -> bool {
+pub fn is_session_id(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() == 25
         && bytes.iter().enumerate().all(|(at, byte)| match at {

@@ -43,7 +43,7 @@ impl Dialect {
     }
 
     /// The dialect of a host whose payload says nothing. Without a host: Claude's deny, which is one for every host.
-    pub(crate) fn of_host(host: Option<AgentBinary>) -> Self {
+    pub fn of_host(host: Option<AgentBinary>) -> Self {
         match host {
             Some(AgentBinary::Codex) => Self::Codex,
             Some(AgentBinary::Copilot) => Self::CopilotAsClaude,

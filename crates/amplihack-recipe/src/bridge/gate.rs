@@ -34,7 +34,7 @@ pub(super) fn check(runner: &Path, env: &Env) -> Result<String, BridgeError> {
 ///
 /// It is the word behind the runner's name, wherever that stands, or the only word that there is; dates and the versions of
 /// compilers around it are not it. A pre-release is older than its release.
-fn version_of(output: &str, runner: &Path) -> Result<String, BridgeError> {
+pub fn version_of(output: &str, runner: &Path) -> Result<String, BridgeError> {
     let path = || runner.to_owned();
     let words: Vec<&str> = output.split_whitespace().collect();
     let named = words.iter().position(|word| NAMES.contains(word)).and_then(|at| words.get(at + 1));

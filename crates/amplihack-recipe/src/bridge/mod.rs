@@ -9,10 +9,11 @@ mod find;
 mod gate;
 mod response;
 mod run;
-pub(crate) mod spill;
+pub mod spill;
 
 pub use environment::allowed;
 pub use error::{BridgeError, SpillError};
 pub use find::{Found, find};
+pub use gate::version_of;
 pub use response::{Response, Step, StepStatus, judge};
 pub use run::{CopilotShim, Notice, Request, run};
