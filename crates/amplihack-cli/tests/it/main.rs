@@ -62,6 +62,7 @@ mod routing;
 mod scene;
 mod schemas;
 mod sessions;
+mod soak;
 mod tutorial;
 mod world;
 mod xpia_defend;
