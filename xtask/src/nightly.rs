@@ -39,6 +39,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let programs = programs(&place.join("src/bin"))?;
     let mut build = shell::cargo();
     shell::run(build.args(["build", "--release", "--bins"]).current_dir(&place).env("CARGO_TARGET_DIR", target()))?;
+    // One of them runs the command itself.
+    shell::run(shell::cargo().args(["build", "--quiet", "--package", "amplihack-cli", "--bin", "amplihack"]))?;
     let mut rows = Vec::new();
     for program in programs {
         let row = fuzz(&program, options.seconds, seed)?;
@@ -115,6 +117,7 @@ fn fuzz(program: &str, seconds: u64, seed: u64) -> Result<Row, Failure> {
     command.arg("-c").arg(script).arg("sh").arg(target().join("release").join(program));
     command.args(["--seconds", &seconds.to_string(), "--seed", &seed.to_string()]);
     command.current_dir(shell::root()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.env("AMPLIHACK", shell::target().join("debug/amplihack"));
     let failed = |error| format!("failed to run {program}: {error}");
     let mut child = command.spawn().map_err(failed)?;
     let stdout = child.stdout.take();

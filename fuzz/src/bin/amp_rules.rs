@@ -52,7 +52,7 @@ fn main() -> std::process::ExitCode {
         if bytes.len() % 61 == 0 {
             scratch.write("answer", bytes);
             let _ = (threads::list(&amp, &amp_sdk::threads::List::default()), mcp::list(&amp));
-            let _ = permissions::blocking::list(&amp, &permissions::List::default());
+            let _ = permissions::blocking::list(&amp, permissions::List::default());
             let _ = permissions::blocking::test(&amp, "Bash", &permissions::Test::default());
         }
     })

@@ -7,7 +7,7 @@ use std::path::Path;
 use amplihack_agent::live::{Counted, LiveFile};
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_hooks::aggregate;
-use amplihack_hooks::xpia::defender;
+use amplihack_hooks::xpia;
 use amplihack_orchestration::{budget, claim};
 use amplihack_recipe::bridge::{self, spill};
 use amplihack_recipe::given::Given;
@@ -54,9 +54,9 @@ fn main() -> std::process::ExitCode {
         // A process for each would leave no time for anything else.
         if bytes.len() % 61 == 0 {
             scratch.write("answer", bytes);
-            let answer = defender::ask(&program, "ls");
+            let answer = xpia::ask(&program, "ls");
             let valid = serde_json::from_slice::<Value>(bytes).is_ok_and(|value| value["is_valid"] == true);
-            assert!(valid || !matches!(answer, defender::Answer::Valid), "what is not said to be valid is");
+            assert!(valid || !matches!(answer, xpia::Answer::Valid), "what is not said to be valid is");
         }
         if let Some(claim) = claim::read(&text) {
             let again = serde_json::to_string(&claim).expect("a claim has a text");

@@ -34,7 +34,7 @@ const DICTIONARY: &[&str] = &[
 
 /// All that a page is made of.
 const TAGS: &[&str] = &[
-    "a", "article", "body", "code", "dd", "del", "details", "div", "dl", "dt", "em", "footer", "h1", "h2", "h3", "h4", "header", "ins", "li", "main", "nav", "ol", "p", "pre",
+    "a", "article", "b", "body", "code", "dd", "del", "details", "div", "dl", "dt", "em", "footer", "h1", "h2", "h3", "h4", "header", "ins", "li", "main", "nav", "ol", "p", "pre",
     "section", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "time", "tr", "ul",
 ];
 

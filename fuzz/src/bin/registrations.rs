@@ -116,17 +116,17 @@ fn whole(scratch: &Scratch, bytes: &[u8]) {
         policy: None,
         rules: vec![json!({"tool": "Bash", "action": "reject"})],
     };
-    if install(&agents, &request, &env).is_ok() {
-        let _ = install(&agents, &request, &env);
+    let installed = install(&agents, &request, &env).is_ok();
+    if installed {
+        assert!(install(&agents, &request, &env).is_ok(), "it cannot be made twice");
     }
-    let earlier = std::str::from_utf8(bytes).is_ok_and(|text| text.contains("amplihack"));
-    match uninstall(&agents, &request.scope, &env) {
-        // What an older installation had left goes too.
-        Ok(_) if !earlier => assert_eq!(fs::read(&path).expect("it is there"), bytes, "it does not have its bytes"),
-        _ => {}
+    let back = uninstall(&agents, &request.scope, &env);
+    // What an older installation had left goes too.
+    if std::str::from_utf8(bytes).is_ok_and(|text| text.contains("amplihack")) {
+        return;
     }
-    if !earlier {
-        let left: Vec<&str> = FILES.into_iter().filter(|other| *other != file && scratch.path().join(other).exists()).collect();
-        assert!(left.is_empty(), "{left:?}");
-    }
+    assert!(!installed || back.is_ok(), "it cannot be taken back: {back:?}");
+    assert_eq!(fs::read(&path).expect("it is there"), bytes, "it does not have its bytes");
+    let left: Vec<&str> = FILES.into_iter().filter(|other| *other != file && scratch.path().join(other).exists()).collect();
+    assert!(left.is_empty(), "{left:?}");
 }

@@ -93,13 +93,17 @@ fn main() -> std::process::ExitCode {
     let file = scratch.path().join("results");
     run(target, |bytes| {
         let text = String::from_utf8_lossy(bytes).into_owned();
-        for status in [0, 65, 127, 255] {
+        // Answers, and what a machine complains when it has none.
+        for status in [0, [65, 74, 127, 255][bytes.len() % 4]] {
             *parrot.0.lock().unwrap_or_else(PoisonError::into_inner) =
                 CommandOutput { status, stdout: text.clone(), stderr: text.clone() };
             answers(&far, &file);
             machines(&parrot);
         }
-        told(bytes, &env);
+        // It starts git.
+        if bytes.len() % 17 == 0 {
+            told(bytes, &env);
+        }
     })
 }
 
@@ -112,7 +116,9 @@ fn answers(far: &Far, file: &Path) {
         assert!(all.iter().all(|one| is_session_id(&one.id)));
     }
     let digest = "0".repeat(64);
-    assert!(now(far.has(&[&digest])).is_ok_and(|has| has.iter().all(|one| *one == digest)) || now(far.has(&[&digest])).is_err());
+    if let Ok(has) = now(far.has(&[digest.as_str()])) {
+        assert!(has.iter().all(|one| *one == digest));
+    }
     let _ = (now(far.read(ID, 0, Duration::ZERO)), now(far.setup(ID)), now(far.end(ID, Duration::ZERO)), now(far.remove(ID)));
     if let Ok(number) = now(far.submit("job", &[ID], &[])) {
         assert!(number.bytes().all(|byte| byte.is_ascii_digit()));

@@ -88,9 +88,8 @@ fn main() -> std::process::ExitCode {
         }
         let _ = audit::verify(log.parent().expect("a directory"));
         // Calls that may be let through once.
-        for name in ["0123abcd-0123abcd", "0123abcd-4567abcd"] {
+        for name in ["37fdf765-1a1b", "0123abcd-0123"] {
             scratch.write(&format!("home/.amplihack/once/{name}"), bytes);
-            scratch.write(&format!("home/.amplihack/once/{name}.json"), bytes);
             let _ = once::grant(&ours, name, SystemTime::UNIX_EPOCH);
         }
         let _ = once::take(&ours, bytes, Path::new("/repo"), None, SystemTime::UNIX_EPOCH);
