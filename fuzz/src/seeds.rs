@@ -60,7 +60,8 @@ pub fn whole(files: &[&str]) -> Vec<Vec<u8>> {
 /// The words under `argv` of every line of JSON in this file below `crates/`, a line each.
 pub fn argv(file: &str) -> Vec<Vec<u8>> {
     let text = fs::read_to_string(crates().join(file)).expect("test data of the repository");
-    let rows = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("lines of JSON"));
+    let rows =
+        text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("lines of JSON"));
     let words = |row: serde_json::Value| {
         let list = row["argv"].as_array().or_else(|| row["input"].as_array())?.clone();
         Some(list.iter().filter_map(serde_json::Value::as_str).collect::<Vec<_>>().join("\n").into_bytes())

@@ -38,9 +38,18 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let place = shell::root().join("fuzz");
     let programs = programs(&place.join("src/bin"))?;
     let mut build = shell::cargo();
-    shell::run(build.args(["build", "--release", "--bins"]).current_dir(&place).env("CARGO_TARGET_DIR", target()))?;
+    shell::run(
+        build.args(["build", "--release", "--bins"]).current_dir(&place).env("CARGO_TARGET_DIR", target()),
+    )?;
     // One of them runs the command itself.
-    shell::run(shell::cargo().args(["build", "--quiet", "--package", "amplihack-cli", "--bin", "amplihack"]))?;
+    shell::run(shell::cargo().args([
+        "build",
+        "--quiet",
+        "--package",
+        "amplihack-cli",
+        "--bin",
+        "amplihack",
+    ]))?;
     let mut rows = Vec::new();
     for program in programs {
         let row = fuzz(&program, options.seconds, seed)?;
@@ -67,8 +76,9 @@ fn options(args: &[String]) -> Result<Options, Failure> {
     let mut options = Options { seconds: 60, seed: None, fuzz_only: false };
     let mut words = args.iter();
     while let Some(word) = words.next() {
-        let mut number =
-            || words.next().and_then(|value| value.parse().ok()).ok_or_else(|| format!("{word} needs a number"));
+        let mut number = || {
+            words.next().and_then(|value| value.parse().ok()).ok_or_else(|| format!("{word} needs a number"))
+        };
         match word.as_str() {
             "--seconds" => options.seconds = number()?,
             "--seed" => options.seed = Some(number()?),
@@ -90,8 +100,8 @@ fn fresh() -> u64 {
 
 /// The names of the programs, sorted: one file each.
 fn programs(directory: &Path) -> Result<Vec<String>, Failure> {
-    let entries =
-        fs::read_dir(directory).map_err(|error| format!("failed to read {}: {error}", directory.display()))?;
+    let entries = fs::read_dir(directory)
+        .map_err(|error| format!("failed to read {}: {error}", directory.display()))?;
     let mut names: Vec<String> = entries
         .flatten()
         .map(|entry| entry.path())
@@ -197,13 +207,21 @@ mod tests {
         let ended = |code| Some(ExitStatus::from_raw(code));
         let closing = "artifacts/x/001: panics\nx: 12 inputs in 1s, 1 found, the slowest took 1.0ms\n";
         let fine = row("x", "x: 12 inputs in 1s, 0 found, the slowest took 1.0ms\n", ended(0));
-        assert_eq!((fine.found, fine.said.as_str()), (false, "12 inputs in 1s, 0 found, the slowest took 1.0ms"));
+        assert_eq!(
+            (fine.found, fine.said.as_str()),
+            (false, "12 inputs in 1s, 0 found, the slowest took 1.0ms")
+        );
         assert!(row("x", closing, ended(1 << 8)).found);
         let died = row("x", "", ended(6));
         assert!(died.found && died.said.contains("artifacts/x/current"), "{}", died.said);
         assert!(row("x", "", None).found);
         let shown = table(&[fine, died], 7);
-        assert!(shown.contains("seed 7") && shown.contains("  ok    x  12 inputs") && shown.contains("  FOUND x  died"), "{shown}");
+        assert!(
+            shown.contains("seed 7")
+                && shown.contains("  ok    x  12 inputs")
+                && shown.contains("  FOUND x  died"),
+            "{shown}"
+        );
     }
 
     #[test]

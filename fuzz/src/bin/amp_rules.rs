@@ -11,20 +11,71 @@ use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use serde_json::{Map, Value};
 
 const DICTIONARY: &[&str] = &[
-    "\"tool\":", "\"Bash\"", "\"*\"", "\"action\":", "\"allow\"", "\"reject\"", "\"ask\"", "\"delegate\"", "\"to\":", "\"matches\":{", "\"cmd\":", "\"context\":",
-    "\"thread\"", "\"message\":", "/(a+)+$/", "/^(?:a|a)*b/", "/[^]*x/", "/\\u{61}/", "/(?<n>a)\\k<n>/", "/(?=a)/", "*", "{a,b}", "{1..9}", "[a-z]", "[!a]", "?", "\\\\", "mcp__*",
-    "\"amp.permissions\":[", "\"amp.mcpServers\":{", "\"command\":", "\"url\":\"https://h\"", "\"headers\":{", "\"env\":{", "\"args\":[", "aaaaaaaaaaaaaaaaaaaaaaaaaaaa!",
-    "T-01234567-89ab-cdef-0123-456789abcdef", "Title  Last Updated  Visibility\n", "─────  ────\n", "5m ago",
+    "\"tool\":",
+    "\"Bash\"",
+    "\"*\"",
+    "\"action\":",
+    "\"allow\"",
+    "\"reject\"",
+    "\"ask\"",
+    "\"delegate\"",
+    "\"to\":",
+    "\"matches\":{",
+    "\"cmd\":",
+    "\"context\":",
+    "\"thread\"",
+    "\"message\":",
+    "/(a+)+$/",
+    "/^(?:a|a)*b/",
+    "/[^]*x/",
+    "/\\u{61}/",
+    "/(?<n>a)\\k<n>/",
+    "/(?=a)/",
+    "*",
+    "{a,b}",
+    "{1..9}",
+    "[a-z]",
+    "[!a]",
+    "?",
+    "\\\\",
+    "mcp__*",
+    "\"amp.permissions\":[",
+    "\"amp.mcpServers\":{",
+    "\"command\":",
+    "\"url\":\"https://h\"",
+    "\"headers\":{",
+    "\"env\":{",
+    "\"args\":[",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaa!",
+    "T-01234567-89ab-cdef-0123-456789abcdef",
+    "Title  Last Updated  Visibility\n",
+    "─────  ────\n",
+    "5m ago",
 ];
 
 fn main() -> std::process::ExitCode {
-    let mut begin = seeds::each_line(&["amp-sdk/tests/cases/permissions_oracle.jsonl", "amp-sdk/tests/cases/settings_cases.jsonl"]);
+    let mut begin = seeds::each_line(&[
+        "amp-sdk/tests/cases/permissions_oracle.jsonl",
+        "amp-sdk/tests/cases/settings_cases.jsonl",
+    ]);
     begin.truncate(400);
-    begin.extend(seeds::each_line(&["amp-sdk/tests/cases/permissions_recorded.jsonl"]).into_iter().step_by(10));
-    begin.extend(seeds::whole(&["amp-sdk/tests/cases/mcp_list_json.stdout", "amp-sdk/tests/cases/threads_list.stdout", "amp-sdk/tests/cases/threads_list_json.stdout"]));
+    begin.extend(
+        seeds::each_line(&["amp-sdk/tests/cases/permissions_recorded.jsonl"]).into_iter().step_by(10),
+    );
+    begin.extend(seeds::whole(&[
+        "amp-sdk/tests/cases/mcp_list_json.stdout",
+        "amp-sdk/tests/cases/threads_list.stdout",
+        "amp-sdk/tests/cases/threads_list_json.stdout",
+    ]));
     begin.extend(seeds::texts(&["{\n  // mine\n  \"amp.permissions\": [{\"tool\": \"Bash\", \"action\": \"allow\", \"matches\": {\"cmd\": [\"git *\", \"/^ls/\"]}}],\n  \"amp.mcpServers\": {\"fs\": {\"command\": \"npx\", \"args\": [\"x\"]}},\n}\n"]));
     let dictionary: Vec<&'static str> = DICTIONARY.iter().chain(words::JSON).copied().collect();
-    let target = Target { name: "amp_rules", seeds: begin, dictionary: dictionary.leak(), longest: 16 << 10, most: |len| linear(300, 100, len) };
+    let target = Target {
+        name: "amp_rules",
+        seeds: begin,
+        dictionary: dictionary.leak(),
+        longest: 16 << 10,
+        most: |len| linear(300, 100, len),
+    };
     let scratch = Scratch::new();
     let program = scratch.write("amp", b"#!/bin/sh\nexec cat \"${0%/*}/answer\"\n");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("it can be made a program");
@@ -64,9 +115,14 @@ fn rules(value: &Value, text: &str) {
         assert!(!issue.message.is_empty());
     }
     let Some(list) = value.as_array() else { return };
-    let rules: Vec<Permission> = list.iter().filter_map(|rule| Permission::try_from(rule.clone()).ok()).collect();
+    let rules: Vec<Permission> =
+        list.iter().filter_map(|rule| Permission::try_from(rule.clone()).ok()).collect();
     for rule in &rules {
-        assert_eq!(Permission::try_from(rule.to_value()).ok().as_ref(), Some(rule), "a rule is not read back");
+        assert_eq!(
+            Permission::try_from(rule.to_value()).ok().as_ref(),
+            Some(rule),
+            "a rule is not read back"
+        );
         let _ = rule.validate("rule");
     }
     let judge = Rules::new(&rules);

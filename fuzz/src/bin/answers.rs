@@ -32,18 +32,60 @@ const SEEDS: &[&str] = &[
 ];
 
 const DICTIONARY: &[&str] = &[
-    "\"permissionDecision\":", "\"allow\"", "\"ask\"", "\"deny\"", "\"hookSpecificOutput\":{", "\"stdout\":", "\"code\":", "\"exit\":", "\"xpia\":",
-    "\"amplihack\":", "\"decision\":\"block\"", "\"block\":true", "\"is_valid\":", "\"risk_level\":", "\"critical\"", "\"threats\":[",
-    "AMPLIHACK-STATUS: ", "\"status\":\"done\"", "```json\n", "**", "recipe-runner ", "recipe-runner-rs 0.3.5", "-rc1", "+build", "v1.2.3", "999999999999999999999.0",
-    "\"success\":true", "\"step_results\":[", "\"context\":{", "\"token_count\"", "\"total_token_usage\":{\"input_tokens\":", "gen_ai.usage.input_tokens", "\"payload\":{",
-    "file://", "recipe-context-",
+    "\"permissionDecision\":",
+    "\"allow\"",
+    "\"ask\"",
+    "\"deny\"",
+    "\"hookSpecificOutput\":{",
+    "\"stdout\":",
+    "\"code\":",
+    "\"exit\":",
+    "\"xpia\":",
+    "\"amplihack\":",
+    "\"decision\":\"block\"",
+    "\"block\":true",
+    "\"is_valid\":",
+    "\"risk_level\":",
+    "\"critical\"",
+    "\"threats\":[",
+    "AMPLIHACK-STATUS: ",
+    "\"status\":\"done\"",
+    "```json\n",
+    "**",
+    "recipe-runner ",
+    "recipe-runner-rs 0.3.5",
+    "-rc1",
+    "+build",
+    "v1.2.3",
+    "999999999999999999999.0",
+    "\"success\":true",
+    "\"step_results\":[",
+    "\"context\":{",
+    "\"token_count\"",
+    "\"total_token_usage\":{\"input_tokens\":",
+    "gen_ai.usage.input_tokens",
+    "\"payload\":{",
+    "file://",
+    "recipe-context-",
 ];
 
 fn main() -> std::process::ExitCode {
     let mut begin = seeds::texts(SEEDS);
-    begin.extend(seeds::lines(&["amplihack-recipe/tests/cases/runner_response.jsonl", "amplihack-recipe/tests/cases/runner_version_gate.jsonl"], "stdout"));
+    begin.extend(seeds::lines(
+        &[
+            "amplihack-recipe/tests/cases/runner_response.jsonl",
+            "amplihack-recipe/tests/cases/runner_version_gate.jsonl",
+        ],
+        "stdout",
+    ));
     let dictionary: Vec<&'static str> = DICTIONARY.iter().chain(words::JSON).copied().collect();
-    let target = Target { name: "answers", seeds: begin, dictionary: dictionary.leak(), longest: 128 << 10, most: |len| linear(150, 30, len) };
+    let target = Target {
+        name: "answers",
+        seeds: begin,
+        dictionary: dictionary.leak(),
+        longest: 128 << 10,
+        most: |len| linear(150, 30, len),
+    };
     let scratch = Scratch::new();
     let program = scratch.write("xpia", b"#!/bin/sh\nexec cat \"${0%/*}/answer\"\n");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("it can be made a program");
@@ -65,7 +107,9 @@ fn main() -> std::process::ExitCode {
         counts(bytes);
         runner(bytes, &text, &scratch, &env);
         if let Some(version) = amplihack_agent::version::parse(&text) {
-            assert!(text.contains(&version.to_string()) || !version.build.is_empty() || version.pre.is_empty());
+            assert!(
+                text.contains(&version.to_string()) || !version.build.is_empty() || version.pre.is_empty()
+            );
         }
     })
 }
@@ -82,14 +126,16 @@ fn hooks(bytes: &[u8], text: &str) {
     }
     let denied = json!({"permissionDecision": "deny", "permissionDecisionReason": "no"}).to_string();
     for (amplihack, xpia) in [(text, denied.as_str()), (denied.as_str(), text)] {
-        let both = json!({"amplihack": {"stdout": amplihack, "code": 0}, "xpia": {"stdout": xpia, "code": 0}});
+        let both =
+            json!({"amplihack": {"stdout": amplihack, "code": 0}, "xpia": {"stdout": xpia, "code": 0}});
         assert_eq!(joined(both.to_string().into_bytes())["permissionDecision"], "deny", "a deny is lost");
     }
 }
 
 /// Files in which agents count tokens.
 fn counts(bytes: &[u8]) {
-    let files = [LiveFile::Rollout { below: "/".into() }, LiveFile::Spans { file: "/f".into(), env: Vec::new() }];
+    let files =
+        [LiveFile::Rollout { below: "/".into() }, LiveFile::Spans { file: "/f".into(), env: Vec::new() }];
     for line in bytes.split(|byte| *byte == b'\n') {
         for file in &files {
             if let Some(Counted::Total(amounts) | Counted::More { amounts, .. }) = file.line(line) {

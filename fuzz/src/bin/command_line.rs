@@ -84,7 +84,10 @@ fn main() -> std::process::ExitCode {
 /// The binary of the workspace beside this one.
 fn built() -> PathBuf {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
-    let found = ["release/amplihack", "debug/amplihack"].map(|name| target.join(name)).into_iter().find(|path| path.is_file());
+    let found = ["release/amplihack", "debug/amplihack"]
+        .map(|name| target.join(name))
+        .into_iter()
+        .find(|path| path.is_file());
     found.expect("build the workspace first, or name the binary in AMPLIHACK")
 }
 
@@ -100,8 +103,14 @@ fn one(program: &Path, call: &[&str], file: &Path, scratch: &Path) {
     let code = output.status.code();
     assert!(code.is_some_and(|code| (0..=5).contains(&code)), "{call:?} ends with {code:?}: {said}");
     // An error says something.
-    assert!(code == Some(0) || !(said.is_empty() && output.stdout.is_empty()), "{call:?} ends with {code:?} and says nothing");
+    assert!(
+        code == Some(0) || !(said.is_empty() && output.stdout.is_empty()),
+        "{call:?} ends with {code:?} and says nothing"
+    );
     let left = fs::read_dir(scratch).expect("it is there").flatten();
-    let left: Vec<_> = left.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().starts_with("amplihack-")).collect();
+    let left: Vec<_> = left
+        .map(|entry| entry.file_name())
+        .filter(|name| name.to_string_lossy().starts_with("amplihack-"))
+        .collect();
     assert!(left.is_empty(), "{call:?} leaves {left:?}");
 }

@@ -29,12 +29,89 @@ const SEEDS: &[&str] = &[
 ];
 
 const DICTIONARY: &[&str] = &[
-    "[", "]", "[[", "]]", "{", "}", "=", " = ", "\"", "'", "\"\"\"", "'''", "#", ",", ".", "\n", "\r\n", "true", "false", "1", "-1", "inf",
-    "nan", "1e999", "0x1F", "9223372036854775807", "9223372036854775808", "1979-05-27T07:32:00Z", "\\u0000", "\\U0010FFFF", "é", "\u{feff}",
-    "policy", "strict", "off", "prompt_delivery", "argv", "max_depth", "stop_grace_seconds", "agents.claude", "path", "prices", "options", "[[rule]]\n", "name", "match", "not_match", "program",
-    "decision", "deny", "allow", "ask", "programs", "args", "paths", "hosts", "reason", "example", "disable", "protected_branches", "**", "*",
-    "?", "[a-z]", "~", "..", "/", "capacity", "address", "labels", "scheduler", "root", "input=", "output=", "http://", "[::1]", "@", ":", "%",
-    "xn--", "disableAllHooks", "trusted_repositories", "test_command",
+    "[",
+    "]",
+    "[[",
+    "]]",
+    "{",
+    "}",
+    "=",
+    " = ",
+    "\"",
+    "'",
+    "\"\"\"",
+    "'''",
+    "#",
+    ",",
+    ".",
+    "\n",
+    "\r\n",
+    "true",
+    "false",
+    "1",
+    "-1",
+    "inf",
+    "nan",
+    "1e999",
+    "0x1F",
+    "9223372036854775807",
+    "9223372036854775808",
+    "1979-05-27T07:32:00Z",
+    "\\u0000",
+    "\\U0010FFFF",
+    "é",
+    "\u{feff}",
+    "policy",
+    "strict",
+    "off",
+    "prompt_delivery",
+    "argv",
+    "max_depth",
+    "stop_grace_seconds",
+    "agents.claude",
+    "path",
+    "prices",
+    "options",
+    "[[rule]]\n",
+    "name",
+    "match",
+    "not_match",
+    "program",
+    "decision",
+    "deny",
+    "allow",
+    "ask",
+    "programs",
+    "args",
+    "paths",
+    "hosts",
+    "reason",
+    "example",
+    "disable",
+    "protected_branches",
+    "**",
+    "*",
+    "?",
+    "[a-z]",
+    "~",
+    "..",
+    "/",
+    "capacity",
+    "address",
+    "labels",
+    "scheduler",
+    "root",
+    "input=",
+    "output=",
+    "http://",
+    "[::1]",
+    "@",
+    ":",
+    "%",
+    "xn--",
+    "disableAllHooks",
+    "trusted_repositories",
+    "test_command",
 ];
 
 fn main() -> std::process::ExitCode {
@@ -57,7 +134,12 @@ fn main() -> std::process::ExitCode {
         policies(&scratch, bytes);
         scratch.write("home/.config/amplihack/hosts.toml", bytes);
         if let Ok(hosts) = Hosts::load(&env) {
-            assert!(hosts.hosts.iter().all(|(name, host)| amplihack_remote::is_host_name(name) && host.capacity() > 0));
+            assert!(
+                hosts
+                    .hosts
+                    .iter()
+                    .all(|(name, host)| amplihack_remote::is_host_name(name) && host.capacity() > 0)
+            );
         }
         if let Ok(allowed) = Allowed::parse(&text) {
             let findings = scan("a.rs", bytes);
@@ -74,7 +156,9 @@ fn main() -> std::process::ExitCode {
         let empty = host_of(first).is_some_and(|host| host.is_empty());
         assert!(!(empty && first.starts_with("https://")), "a page without a host");
         let _ = (PromptDelivery::parse(first), first.parse::<Mode>().is_ok());
-        let words = Env::empty().with("XPIA_SECURITY_LEVEL", first.replace('\0', "")).with("XPIA_BLACKLIST_DOMAINS", rest.replace('\0', ""));
+        let words = Env::empty()
+            .with("XPIA_SECURITY_LEVEL", first.replace('\0', ""))
+            .with("XPIA_BLACKLIST_DOMAINS", rest.replace('\0', ""));
         let _ = XpiaSettings::from_env(&words);
         scratch.write("repo/.github/copilot/settings.json", bytes);
         let _ = switches::switched_off(AgentBinary::Copilot, &repository);
@@ -104,7 +188,8 @@ fn configuration(scratch: &Scratch, bytes: &[u8], env: &Env, repository: &Path) 
             // Everything that was there is there, in its order, and the repository is trusted now.
             let mut rest = after.chars();
             assert!(text.chars().all(|wanted| rest.any(|found| found == wanted)), "something was taken out");
-            let config = Config::load_with(Path::new("/nowhere"), env, repository, &[]).expect("it is still read");
+            let config =
+                Config::load_with(Path::new("/nowhere"), env, repository, &[]).expect("it is still read");
             assert!(config.is_trusted(&trusted.repository) && !before.is_trusted(&trusted.repository));
             assert!(trust(env, repository).is_ok_and(|again| !again.added));
         }

@@ -26,16 +26,74 @@ const SEEDS: &[&str] = &[
 ];
 
 const DICTIONARY: &[&str] = &[
-    "<", ">", "&", "\"", "'", "`", "```", "~~~", "<script>", "</pre>", "</details>", "<!--", "-->", "]]>", "<![CDATA[", "<?", "<a href=", "&#60;", "&lt;",
-    "javascript:", "![", "](", "[x]", "# ", "> ", "- ", "    ", "\t", "|", "\\", "\\`", "\n", "\n\n", "\r", "\r\n", "***", "__", "~~", "$$", "[^1]: ", "http://e.example",
-    "<http://e.example>", "diff --git ", "+++ ", "--- ", "@@ ", "\u{202e}", "\u{200b}", "\u{2028}", "\0", "\u{1b}[", "\u{ffff}", "é", "\u{1f980}",
-    "ghp_R4nd0mQ9xZ7bL2vK8mN3pT6wY1cF5hJ0sDqE", "{\"command\":\"", "\"}", "\"old_string\":", "\"new_string\":", "\"file_path\":", "*** Begin Patch\n",
+    "<",
+    ">",
+    "&",
+    "\"",
+    "'",
+    "`",
+    "```",
+    "~~~",
+    "<script>",
+    "</pre>",
+    "</details>",
+    "<!--",
+    "-->",
+    "]]>",
+    "<![CDATA[",
+    "<?",
+    "<a href=",
+    "&#60;",
+    "&lt;",
+    "javascript:",
+    "![",
+    "](",
+    "[x]",
+    "# ",
+    "> ",
+    "- ",
+    "    ",
+    "\t",
+    "|",
+    "\\",
+    "\\`",
+    "\n",
+    "\n\n",
+    "\r",
+    "\r\n",
+    "***",
+    "__",
+    "~~",
+    "$$",
+    "[^1]: ",
+    "http://e.example",
+    "<http://e.example>",
+    "diff --git ",
+    "+++ ",
+    "--- ",
+    "@@ ",
+    "\u{202e}",
+    "\u{200b}",
+    "\u{2028}",
+    "\0",
+    "\u{1b}[",
+    "\u{ffff}",
+    "é",
+    "\u{1f980}",
+    "ghp_R4nd0mQ9xZ7bL2vK8mN3pT6wY1cF5hJ0sDqE",
+    "{\"command\":\"",
+    "\"}",
+    "\"old_string\":",
+    "\"new_string\":",
+    "\"file_path\":",
+    "*** Begin Patch\n",
 ];
 
 /// All that a page is made of.
 const TAGS: &[&str] = &[
-    "a", "article", "b", "body", "code", "dd", "del", "details", "div", "dl", "dt", "em", "footer", "h1", "h2", "h3", "h4", "header", "ins", "li", "main", "nav", "ol", "p", "pre",
-    "section", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "time", "tr", "ul",
+    "a", "article", "b", "body", "code", "dd", "del", "details", "div", "dl", "dt", "em", "footer", "h1",
+    "h2", "h3", "h4", "header", "ins", "li", "main", "nav", "ol", "p", "pre", "section", "span", "strong",
+    "summary", "table", "tbody", "td", "th", "thead", "time", "tr", "ul",
 ];
 
 fn main() -> std::process::ExitCode {
@@ -44,7 +102,13 @@ fn main() -> std::process::ExitCode {
         file.truncate(6000);
         file
     }));
-    let target = Target { name: "export", seeds: begin, dictionary: DICTIONARY, longest: 16 << 10, most: |len| linear(400, 400, len) };
+    let target = Target {
+        name: "export",
+        seeds: begin,
+        dictionary: DICTIONARY,
+        longest: 16 << 10,
+        most: |len| linear(400, 400, len),
+    };
     let none = markup(&markdown(&document("", AgentBinary::Claude), Cleaner::new(true)));
     assert!(none.is_subset(&own()), "{none:?}");
     run(target, |bytes| {
@@ -61,7 +125,8 @@ fn main() -> std::process::ExitCode {
             quiet(&text);
             let found = markup(&text);
             assert!(found.is_subset(&own()), "{:?}", found.difference(&own()).collect::<Vec<_>>());
-            let _ = serde_json::to_string(&otel::traces(&document, cleaner, true)).expect("traces have a text");
+            let _ =
+                serde_json::to_string(&otel::traces(&document, cleaner, true)).expect("traces have a text");
             assert!(!redact || !html.contains("ghp_R4nd0mQ9xZ7bL2vK8mN3pT6wY1cF5hJ0sDqE"));
         }
     })
@@ -69,7 +134,9 @@ fn main() -> std::process::ExitCode {
 
 /// What Markdown of ours is made of, as somebody else's reader finds it.
 fn own() -> BTreeSet<String> {
-    ["<details>", "</details>", "<summary>", "</summary>", "<code>", "</code>", "h1", "h2", "h3"].map(str::to_owned).into()
+    ["<details>", "</details>", "<summary>", "</summary>", "<code>", "</code>", "h1", "h2", "h3"]
+        .map(str::to_owned)
+        .into()
 }
 
 fn markup(text: &str) -> BTreeSet<String> {
@@ -78,11 +145,17 @@ fn markup(text: &str) -> BTreeSet<String> {
         match event {
             Event::Html(html) | Event::InlineHtml(html) => {
                 let tags = html.split('<').skip(1);
-                found.extend(tags.map(|tag| tag.split_once('>').map_or_else(|| format!("<{tag}"), |(tag, _)| format!("<{tag}>"))));
+                found.extend(tags.map(|tag| {
+                    tag.split_once('>').map_or_else(|| format!("<{tag}"), |(tag, _)| format!("<{tag}>"))
+                }));
             }
-            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => drop(found.insert(dest_url.into_string())),
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                drop(found.insert(dest_url.into_string()))
+            }
             Event::Start(Tag::Heading { level, .. }) => drop(found.insert(level.to_string())),
-            Event::Start(tag @ (Tag::BlockQuote(_) | Tag::FootnoteDefinition(_) | Tag::Strikethrough)) => drop(found.insert(format!("{tag:?}"))),
+            Event::Start(tag @ (Tag::BlockQuote(_) | Tag::FootnoteDefinition(_) | Tag::Strikethrough)) => {
+                drop(found.insert(format!("{tag:?}")))
+            }
             _ => {}
         }
     }
@@ -108,7 +181,25 @@ fn tags(body: &str) {
         while !rest.is_empty() {
             let end = rest.find(['=', ' ']).unwrap_or(rest.len());
             let attribute = &rest[..end];
-            assert!(["class", "id", "href", "datetime", "open", "scope", "aria-labelledby", "aria-label", "role", "tabindex", "title", "lang", "dir"].contains(&attribute), "{tag}");
+            assert!(
+                [
+                    "class",
+                    "id",
+                    "href",
+                    "datetime",
+                    "open",
+                    "scope",
+                    "aria-labelledby",
+                    "aria-label",
+                    "role",
+                    "tabindex",
+                    "title",
+                    "lang",
+                    "dir"
+                ]
+                .contains(&attribute),
+                "{tag}"
+            );
             rest = &rest[end..];
             if let Some(value) = rest.strip_prefix("=\"") {
                 let (value, after) = value.split_once('"').expect("a value ends");
@@ -143,10 +234,17 @@ fn document(text: &str, agent: AgentBinary) -> Document {
     add(AgentEvent::Started(started));
     add(AgentEvent::Text(Text { text: own(), ..Text::default() }));
     add(AgentEvent::Thinking(Text { text: own(), ..Text::default() }));
-    let mut input = serde_json::json!({ "command": text, "old_string": text, "new_string": text, "file_path": text });
+    let mut input =
+        serde_json::json!({ "command": text, "old_string": text, "new_string": text, "file_path": text });
     input[text] = serde_json::json!([text, { text: text }]);
     add(AgentEvent::ToolCall(ToolCall { id: own(), name: own(), input: (&input).into(), parent: None }));
-    add(AgentEvent::ToolResult(ToolResult { id: own(), output: own(), is_error: true, exit_code: Some(1), parent: Some(own()) }));
+    add(AgentEvent::ToolResult(ToolResult {
+        id: own(),
+        output: own(),
+        is_error: true,
+        exit_code: Some(1),
+        parent: Some(own()),
+    }));
     add(AgentEvent::Warning(Warning::new(text, own())));
     let mut end = End::failed(FailKind::Agent, own());
     end.summary_mut().text = Some(own());
@@ -157,7 +255,11 @@ fn document(text: &str, agent: AgentBinary) -> Document {
     record.agent_session = Some(own());
     record.end = Some(end);
     record.ended_at = Some(start);
-    let mut entry = Entry::new("2027-01-15T08:00:00".parse().expect("a time"), EventType::PreToolValidation, Decision::Deny);
+    let mut entry = Entry::new(
+        "2027-01-15T08:00:00".parse().expect("a time"),
+        EventType::PreToolValidation,
+        Decision::Deny,
+    );
     entry.rule = Some(own());
     entry.data = Data { command: Some(own()), tool: Some(own()), call_id: Some(own()), ..Data::default() };
     let run = Run { id: own(), record, events, unread: 1, verdicts: vec![entry] };

@@ -22,16 +22,56 @@ const SEEDS: &[&str] = &[
 ];
 
 const DICTIONARY: &[&str] = &[
-    "POST ", "GET ", "/text~r", "/tool~r", "/script~r", "/turns3~r", "/v1/messages", "/v1/responses", "/v1/chat/completions", "/v1/models", "%41", "%FF", "?beta=true", "\n\n", "content-encoding: gzip\n",
-    "content-encoding: zstd\n", "x: y\n", "\"messages\":[", "\"role\":\"user\"", "\"role\":\"tool\"", "\"content\":[", "\"type\":\"text\",\"text\":", "\"tool_use\"", "\"tool_result\"", "\"input\":[",
-    "\"stream\":true", "\"tools\":[", "\"input_schema\":{", "\"properties\":{", "\"command\":{}", "\"function\":{", "\"hooks\":{", "\"matcher\":", "[hooks]\n", "[[hooks.Stop]]\n", "\u{1f}\u{8b}",
+    "POST ",
+    "GET ",
+    "/text~r",
+    "/tool~r",
+    "/script~r",
+    "/turns3~r",
+    "/v1/messages",
+    "/v1/responses",
+    "/v1/chat/completions",
+    "/v1/models",
+    "%41",
+    "%FF",
+    "?beta=true",
+    "\n\n",
+    "content-encoding: gzip\n",
+    "content-encoding: zstd\n",
+    "x: y\n",
+    "\"messages\":[",
+    "\"role\":\"user\"",
+    "\"role\":\"tool\"",
+    "\"content\":[",
+    "\"type\":\"text\",\"text\":",
+    "\"tool_use\"",
+    "\"tool_result\"",
+    "\"input\":[",
+    "\"stream\":true",
+    "\"tools\":[",
+    "\"input_schema\":{",
+    "\"properties\":{",
+    "\"command\":{}",
+    "\"function\":{",
+    "\"hooks\":{",
+    "\"matcher\":",
+    "[hooks]\n",
+    "[[hooks.Stop]]\n",
+    "\u{1f}\u{8b}",
 ];
 
 fn main() -> std::process::ExitCode {
     let dictionary: Vec<&'static str> = DICTIONARY.iter().chain(words::JSON).copied().collect();
     // Most of the time is the connection's.
-    let target = Target { name: "probe", seeds: seeds::texts(SEEDS), dictionary: dictionary.leak(), longest: 64 << 10, most: |len| linear(300, 60, len) };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
+    let target = Target {
+        name: "probe",
+        seeds: seeds::texts(SEEDS),
+        dictionary: dictionary.leak(),
+        longest: 64 << 10,
+        most: |len| linear(300, 60, len),
+    };
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
     let server = runtime.block_on(ModelServer::start()).expect("a port can be bound");
     server.script("r", Script::new([amplihack_probe::model::Reply::Text("hello".to_owned())]));
     let (address, _) = (server.address(), server.base_url(Scenario::Text, "r"));
@@ -59,10 +99,16 @@ fn ask(address: SocketAddr, bytes: &[u8]) {
     let (first, headers) = head.split_once('\n').unwrap_or((&head, ""));
     let (method, path) = first.split_once(' ').unwrap_or(("POST", first));
     let clean = |text: &str| text.chars().filter(|c| c.is_ascii_graphic()).take(500).collect::<String>();
-    let mut request = format!("{} /{} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n", clean(method), clean(path).trim_start_matches('/'));
+    let mut request = format!(
+        "{} /{} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n",
+        clean(method),
+        clean(path).trim_start_matches('/')
+    );
     for header in headers.lines().take(20) {
         let (name, value) = header.split_once(':').unwrap_or((header, ""));
-        if !["content-length", "transfer-encoding", "host", "connection", "expect", "upgrade"].contains(&clean(name).to_ascii_lowercase().as_str()) {
+        if !["content-length", "transfer-encoding", "host", "connection", "expect", "upgrade"]
+            .contains(&clean(name).to_ascii_lowercase().as_str())
+        {
             request += &format!("{}: {}\r\n", clean(name), clean(value));
         }
     }
@@ -73,14 +119,23 @@ fn ask(address: SocketAddr, bytes: &[u8]) {
     let _ = stream.write_all(request.as_bytes()).and_then(|()| stream.write_all(body));
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
-        Ok(_) => assert!(answer.starts_with(b"HTTP/1.1 "), "{:?}", String::from_utf8_lossy(&answer[..answer.len().min(200)])),
+        Ok(_) => assert!(
+            answer.starts_with(b"HTTP/1.1 "),
+            "{:?}",
+            String::from_utf8_lossy(&answer[..answer.len().min(200)])
+        ),
         Err(error) => assert!(error.kind() == std::io::ErrorKind::ConnectionReset, "no answer: {error}"),
     }
 }
 
 /// The copy of a user's settings on hooks: read back as what it is, without the words of any command.
 fn copied(scratch: &Scratch, bytes: &[u8]) {
-    for (agent, file) in [(AgentBinary::Claude, ".claude/settings.json"), (AgentBinary::Codex, ".codex/config.toml"), (AgentBinary::Codex, ".codex/hooks.json"), (AgentBinary::Copilot, ".copilot/config.json")] {
+    for (agent, file) in [
+        (AgentBinary::Claude, ".claude/settings.json"),
+        (AgentBinary::Codex, ".codex/config.toml"),
+        (AgentBinary::Codex, ".codex/hooks.json"),
+        (AgentBinary::Copilot, ".copilot/config.json"),
+    ] {
         let (home, copy) = (scratch.path().join("home"), scratch.path().join("copy"));
         let _ = (fs::remove_dir_all(&home), fs::remove_dir_all(&copy));
         scratch.write(&format!("home/{file}"), bytes);

@@ -26,18 +26,43 @@ const SEEDS: &[&str] = &[
 ];
 
 const DICTIONARY: &[&str] = &[
-    "\"hooks\": {", "\"PreToolUse\": [", "\"Stop\":", "{\"matcher\": \"*\", \"hooks\": [", "{\"type\": \"command\", \"command\": \"",
-    "/b/amplihack-hooks pre-tool-use", "amplihack hook stop", " --host claude", " || true", "\"timeout\": 10", "\"amp.permissions\": [",
-    "\"installed_plugins\": [", "{\"name\":\"amplihack\",\"marketplace\":\"local\"}", "[hooks.state]", "[hooks.state.\"k\"]", "trusted_hash = ",
-    "\"sha256:0\"", "[[hooks]]", "hooks = []", "state = {}", "<!-- AMPLIHACK_INSTRUCTIONS_START -->", "<!-- AMPLIHACK_INSTRUCTIONS_END -->",
-    "// c\n", "/* c */", "\r\n", "\n\n", "\u{feff}",
+    "\"hooks\": {",
+    "\"PreToolUse\": [",
+    "\"Stop\":",
+    "{\"matcher\": \"*\", \"hooks\": [",
+    "{\"type\": \"command\", \"command\": \"",
+    "/b/amplihack-hooks pre-tool-use",
+    "amplihack hook stop",
+    " --host claude",
+    " || true",
+    "\"timeout\": 10",
+    "\"amp.permissions\": [",
+    "\"installed_plugins\": [",
+    "{\"name\":\"amplihack\",\"marketplace\":\"local\"}",
+    "[hooks.state]",
+    "[hooks.state.\"k\"]",
+    "trusted_hash = ",
+    "\"sha256:0\"",
+    "[[hooks]]",
+    "hooks = []",
+    "state = {}",
+    "<!-- AMPLIHACK_INSTRUCTIONS_START -->",
+    "<!-- AMPLIHACK_INSTRUCTIONS_END -->",
+    "// c\n",
+    "/* c */",
+    "\r\n",
+    "\n\n",
+    "\u{feff}",
 ];
 
 const PROGRAM: &str = "/b/amplihack-hooks";
 
 /// Every edit that is made in files of users, and what takes it back.
 fn edits() -> Vec<Edit> {
-    let ours = |host| Edit::Hooks { host, hooks: hooks(host, &Program::binary(PROGRAM), Facts::default()).expect("it has hooks") };
+    let ours = |host| Edit::Hooks {
+        host,
+        hooks: hooks(host, &Program::binary(PROGRAM), Facts::default()).expect("it has hooks"),
+    };
     let codex = ours(AgentBinary::Codex);
     let text = codex.apply(None).expect("a new file");
     let entries = trust_entries(Path::new("/h/.codex/hooks.json"), &text).expect("of a file of ours");
@@ -96,14 +121,19 @@ fn one(edit: &Edit, text: &str) {
         assert!(found(&after).expect("it is read").is_empty(), "a command of ours is left");
     }
     let (before, after) = (meaning(edit, &before), meaning(edit, &after));
-    let empty = |meaning: &Option<String>| meaning.as_deref().is_none_or(|text| text.is_empty() || text == "{}");
+    let empty =
+        |meaning: &Option<String>| meaning.as_deref().is_none_or(|text| text.is_empty() || text == "{}");
     assert!(before == after || (empty(&before) && empty(&after)), "{before:?} has become {after:?}");
 }
 
 /// An installation and its end: files have the bytes that they had, those that were not there are gone.
 fn whole(scratch: &Scratch, bytes: &[u8]) {
-    const FILES: [&str; 4] =
-        ["home/.claude/settings.json", "home/.codex/hooks.json", "home/.codex/config.toml", "home/.config/amp/settings.json"];
+    const FILES: [&str; 4] = [
+        "home/.claude/settings.json",
+        "home/.codex/hooks.json",
+        "home/.codex/config.toml",
+        "home/.config/amp/settings.json",
+    ];
     let home = scratch.path().join("home");
     let env = Env::empty().with("HOME", &home).with("PATH", "/nowhere");
     let _ = fs::remove_dir_all(&home);
@@ -127,6 +157,7 @@ fn whole(scratch: &Scratch, bytes: &[u8]) {
     }
     assert!(!installed || back.is_ok(), "it cannot be taken back: {back:?}");
     assert_eq!(fs::read(&path).expect("it is there"), bytes, "it does not have its bytes");
-    let left: Vec<&str> = FILES.into_iter().filter(|other| *other != file && scratch.path().join(other).exists()).collect();
+    let left: Vec<&str> =
+        FILES.into_iter().filter(|other| *other != file && scratch.path().join(other).exists()).collect();
     assert!(left.is_empty(), "{left:?}");
 }

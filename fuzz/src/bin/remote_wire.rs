@@ -30,12 +30,68 @@ const SEEDS: &[&str] = &[
 ];
 
 const DICTIONARY: &[&str] = &[
-    "amplihack-runner ", "amplihack-runner 1\n", "amplihack-runner: ", "\n", "\r\n", " ", "- ", "protocol ", "machine ", "cores ", "program ",
-    "missing ", ID, " ended ", " killed ", " running ", " waiting ", " lost ", " absent ", "results ", "warning ", "started\n", "already\n",
-    "stored\n", "removed\n", "ended ", "18446744073709551615", "-9223372036854775808", "253402300800", "0000000000000000000000000000000000000000000000000000000000000000",
-    "{", "}", "[", "]", "\"", ":", ",", "\"name\":", "\"status\":", "null", "ERROR", "Permission denied", "Host key verification failed",
-    "Connection timed out", "Could not resolve hostname", "AuthorizationFailed", "SkuNotAvailable", "TooManyRequests", "prompt\n", "arg ", "env ",
-    "key_name ", "bundle ", "base ", "extra ", "branch ", "timeout ", "../", "/", "\0", "\u{1b}[31m", "é",
+    "amplihack-runner ",
+    "amplihack-runner 1\n",
+    "amplihack-runner: ",
+    "\n",
+    "\r\n",
+    " ",
+    "- ",
+    "protocol ",
+    "machine ",
+    "cores ",
+    "program ",
+    "missing ",
+    ID,
+    " ended ",
+    " killed ",
+    " running ",
+    " waiting ",
+    " lost ",
+    " absent ",
+    "results ",
+    "warning ",
+    "started\n",
+    "already\n",
+    "stored\n",
+    "removed\n",
+    "ended ",
+    "18446744073709551615",
+    "-9223372036854775808",
+    "253402300800",
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    ":",
+    ",",
+    "\"name\":",
+    "\"status\":",
+    "null",
+    "ERROR",
+    "Permission denied",
+    "Host key verification failed",
+    "Connection timed out",
+    "Could not resolve hostname",
+    "AuthorizationFailed",
+    "SkuNotAvailable",
+    "TooManyRequests",
+    "prompt\n",
+    "arg ",
+    "env ",
+    "key_name ",
+    "bundle ",
+    "base ",
+    "extra ",
+    "branch ",
+    "timeout ",
+    "../",
+    "/",
+    "\0",
+    "\u{1b}[31m",
+    "é",
 ];
 
 /// A machine that answers everything with the same bytes.
@@ -61,7 +117,13 @@ impl RemoteCommandRunner for Parrot {
         Ok(())
     }
 
-    async fn pipe(&self, _: &str, _: &str, _: Option<&Path>, output: Option<&Path>) -> Result<CommandOutput, RemoteError> {
+    async fn pipe(
+        &self,
+        _: &str,
+        _: &str,
+        _: Option<&Path>,
+        output: Option<&Path>,
+    ) -> Result<CommandOutput, RemoteError> {
         let answer = self.answer();
         if let Some(output) = output {
             std::fs::write(output, &answer.stdout).expect("a scratch file can be written");
@@ -119,7 +181,12 @@ fn answers(far: &Far, file: &Path) {
     if let Ok(has) = now(far.has(&[digest.as_str()])) {
         assert!(has.iter().all(|one| *one == digest));
     }
-    let _ = (now(far.read(ID, 0, Duration::ZERO)), now(far.setup(ID)), now(far.end(ID, Duration::ZERO)), now(far.remove(ID)));
+    let _ = (
+        now(far.read(ID, 0, Duration::ZERO)),
+        now(far.setup(ID)),
+        now(far.end(ID, Duration::ZERO)),
+        now(far.remove(ID)),
+    );
     if let Ok(number) = now(far.submit("job", &[ID], &[])) {
         assert!(number.bytes().all(|byte| byte.is_ascii_digit()));
     }

@@ -58,15 +58,21 @@ fn main() -> std::process::ExitCode {
         if let Ok(Some(run)) = Recorded::read(&ours, &id) {
             let _ = (run.record.state(), run.directory.starts_with(&ours));
             let record = serde_json::to_vec(&run.record).expect("a record has a text");
-            assert_eq!(serde_json::from_slice::<amplihack_session::RunRecord>(&record).ok(), Some(run.record));
+            assert_eq!(
+                serde_json::from_slice::<amplihack_session::RunRecord>(&record).ok(),
+                Some(run.record)
+            );
         }
         let auto = scratch.write(&format!("{session}/auto.jsonl"), bytes);
         if let Ok(story) = amplihack_orchestration::journal::read(&ours, &id) {
-            let _ = (story.state(), story.is_running(), story.session().map(str::len), story.launches().count());
+            let _ =
+                (story.state(), story.is_running(), story.session().map(str::len), story.launches().count());
         }
         for line in read_from(&auto, 0).into_iter().flatten() {
             let Ok((offset, line)) = line else { continue };
-            assert!(usize::try_from(offset).is_ok_and(|offset| offset <= bytes.len()) && !line.contains(&b'\n'));
+            assert!(
+                usize::try_from(offset).is_ok_and(|offset| offset <= bytes.len()) && !line.contains(&b'\n')
+            );
         }
         recipes(&scratch, bytes, &ours);
         // What an agent was shown to do.

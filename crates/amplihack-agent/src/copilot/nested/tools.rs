@@ -50,7 +50,8 @@ impl<'a> Rule<'a> {
 
     /// Whether it says neither a tool nor a server: no rule of Copilot's can be made of it.
     fn is_nameless(&self) -> bool {
-        let name = self.tool.strip_prefix("mcp__").map_or(self.tool, |name| name.split("__").next().unwrap_or(name));
+        let name =
+            self.tool.strip_prefix("mcp__").map_or(self.tool, |name| name.split("__").next().unwrap_or(name));
         name.is_empty()
     }
 

@@ -37,7 +37,17 @@ fn a_run_of_many_turns_does_not_grow() {
     assert_nothing_is_left(&sandbox);
     // A run's directory holds the same files, however many turns there were.
     let run = names(&directory(&sandbox));
-    let known = ["append", "auto.jsonl", "diff.patch", "index", "lock", "objects", "processes", "schema.json", "spans.jsonl"];
+    let known = [
+        "append",
+        "auto.jsonl",
+        "diff.patch",
+        "index",
+        "lock",
+        "objects",
+        "processes",
+        "schema.json",
+        "spans.jsonl",
+    ];
     assert!(run.iter().all(|name| known.contains(&name.as_str())), "{run:?}");
     let runs = names(&sandbox.home().join(".amplihack/sessions"));
     assert_eq!(runs.len(), 1 + turns, "the run and the journal of each turn");

@@ -36,8 +36,7 @@ fn parallel(runs: usize, at_once: usize) -> (Sandbox, Quarters) {
     });
     let output = running.wait();
     output.assert_code(0);
-    let last: serde_json::Value =
-        serde_json::from_str(output.stdout_text().lines().last().unwrap()).unwrap();
+    let last: serde_json::Value = serde_json::from_str(output.stdout_text().lines().last().unwrap()).unwrap();
     let rows = last["runs"].as_array().unwrap();
     assert_eq!(rows.len(), runs);
     assert!(rows.iter().all(|row| row["end"] == "verified"), "{last}");
