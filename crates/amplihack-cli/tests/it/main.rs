@@ -64,6 +64,7 @@ mod routing;
 mod scene;
 mod schemas;
 mod sessions;
+mod soak;
 mod tutorial;
 mod world;
 mod xpia_defend;
