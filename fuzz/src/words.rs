@@ -1,5 +1,10 @@
 //! Pieces that mean something to many readers.
 
+/// The pieces of one reader of JSON, `own`, with those that all have.
+pub fn json_and(own: &[&'static str]) -> &'static [&'static str] {
+    [own, JSON].concat().leak()
+}
+
 /// Pieces of JSON, and of what breaks readers of it.
 pub const JSON: &[&str] = &[
     "{",

@@ -1,6 +1,5 @@
 //! `cargo xtask nightly`: every fuzz program for a while, with inputs that no night before had, then the long form of the tests.
 
-use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -36,7 +35,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let seed = options.seed.unwrap_or_else(fresh);
     ui::say(&format!("the seed of this run is {seed}"));
     let place = shell::root().join("fuzz");
-    let programs = programs(&place.join("src/bin"))?;
+    let programs = shell::programs(&place.join("src/bin"))?;
     let mut build = shell::cargo();
     shell::run(
         build.args(["build", "--release", "--bins"]).current_dir(&place).env("CARGO_TARGET_DIR", target()),
@@ -96,23 +95,6 @@ fn options(args: &[String]) -> Result<Options, Failure> {
 /// A number that no run before had.
 fn fresh() -> u64 {
     u64::from(u32::try_from(RandomState::new().hash_one(std::process::id()) >> 32).unwrap_or(1))
-}
-
-/// The names of the programs, sorted: one file each.
-fn programs(directory: &Path) -> Result<Vec<String>, Failure> {
-    let entries = fs::read_dir(directory)
-        .map_err(|error| format!("failed to read {}: {error}", directory.display()))?;
-    let mut names: Vec<String> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-        .filter_map(|path| path.file_stem().map(|name| name.to_string_lossy().into_owned()))
-        .collect();
-    names.sort();
-    if names.is_empty() {
-        return Err(format!("there are no programs in {}", directory.display()));
-    }
-    Ok(names)
 }
 
 /// Where the programs are built: their checks are on, so what they build is of no use to anything else.
@@ -227,8 +209,8 @@ mod tests {
     #[test]
     fn every_program_has_a_row_in_the_table_of_the_fuzz_workspace() {
         let place = shell::root().join("fuzz");
-        let readme = fs::read_to_string(place.join("README.md")).expect("it is there");
-        for program in programs(&place.join("src/bin")).expect("there are some") {
+        let readme = std::fs::read_to_string(place.join("README.md")).expect("it is there");
+        for program in shell::programs(&place.join("src/bin")).expect("there are some") {
             assert!(readme.contains(&format!("| `{program}` | ")), "{program}");
         }
     }

@@ -68,11 +68,10 @@ fn main() -> std::process::ExitCode {
         "amp-sdk/tests/cases/threads_list_json.stdout",
     ]));
     begin.extend(seeds::texts(&["{\n  // mine\n  \"amp.permissions\": [{\"tool\": \"Bash\", \"action\": \"allow\", \"matches\": {\"cmd\": [\"git *\", \"/^ls/\"]}}],\n  \"amp.mcpServers\": {\"fs\": {\"command\": \"npx\", \"args\": [\"x\"]}},\n}\n"]));
-    let dictionary: Vec<&'static str> = DICTIONARY.iter().chain(words::JSON).copied().collect();
     let target = Target {
         name: "amp_rules",
         seeds: begin,
-        dictionary: dictionary.leak(),
+        dictionary: words::json_and(DICTIONARY),
         longest: 16 << 10,
         most: |len| linear(300, 100, len),
     };

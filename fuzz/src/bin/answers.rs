@@ -78,11 +78,10 @@ fn main() -> std::process::ExitCode {
         ],
         "stdout",
     ));
-    let dictionary: Vec<&'static str> = DICTIONARY.iter().chain(words::JSON).copied().collect();
     let target = Target {
         name: "answers",
         seeds: begin,
-        dictionary: dictionary.leak(),
+        dictionary: words::json_and(DICTIONARY),
         longest: 128 << 10,
         most: |len| linear(150, 30, len),
     };

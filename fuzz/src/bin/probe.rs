@@ -61,12 +61,11 @@ const DICTIONARY: &[&str] = &[
 ];
 
 fn main() -> std::process::ExitCode {
-    let dictionary: Vec<&'static str> = DICTIONARY.iter().chain(words::JSON).copied().collect();
     // Most of the time is the connection's.
     let target = Target {
         name: "probe",
         seeds: seeds::texts(SEEDS),
-        dictionary: dictionary.leak(),
+        dictionary: words::json_and(DICTIONARY),
         longest: 64 << 10,
         most: |len| linear(300, 60, len),
     };

@@ -86,11 +86,10 @@ fn meaning(edit: &Edit, text: &str) -> Option<String> {
 }
 
 fn main() -> std::process::ExitCode {
-    let dictionary: Vec<&'static str> = DICTIONARY.iter().chain(words::JSON).copied().collect();
     let target = Target {
         name: "registrations",
         seeds: seeds::texts(SEEDS),
-        dictionary: dictionary.leak(),
+        dictionary: words::json_and(DICTIONARY),
         longest: 32 << 10,
         most: |len| linear(200, 60, len),
     };

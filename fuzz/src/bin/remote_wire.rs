@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use amplihack_fuzz::{Scratch, Target, linear, run, seeds};
+use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_remote::azlin::{self, Azlin, Failure};
 use amplihack_remote::far::{Request, serve};
 use amplihack_remote::protocol::Collected;
@@ -33,8 +33,6 @@ const DICTIONARY: &[&str] = &[
     "amplihack-runner ",
     "amplihack-runner 1\n",
     "amplihack-runner: ",
-    "\n",
-    "\r\n",
     " ",
     "- ",
     "protocol ",
@@ -56,20 +54,10 @@ const DICTIONARY: &[&str] = &[
     "stored\n",
     "removed\n",
     "ended ",
-    "18446744073709551615",
     "-9223372036854775808",
     "253402300800",
     "0000000000000000000000000000000000000000000000000000000000000000",
-    "{",
-    "}",
-    "[",
-    "]",
-    "\"",
-    ":",
-    ",",
-    "\"name\":",
     "\"status\":",
-    "null",
     "ERROR",
     "Permission denied",
     "Host key verification failed",
@@ -87,11 +75,8 @@ const DICTIONARY: &[&str] = &[
     "extra ",
     "branch ",
     "timeout ",
-    "../",
-    "/",
     "\0",
     "\u{1b}[31m",
-    "é",
 ];
 
 /// A machine that answers everything with the same bytes.
@@ -144,7 +129,7 @@ fn main() -> std::process::ExitCode {
     let target = Target {
         name: "remote_wire",
         seeds: seeds::texts(SEEDS),
-        dictionary: DICTIONARY,
+        dictionary: words::json_and(DICTIONARY),
         longest: 128 << 10,
         most: |len| linear(200, 40, len),
     };
