@@ -1,7 +1,7 @@
 //! `cargo xtask nightly`: every fuzz program for a while, with inputs that no night before had, then the long form of the tests.
 
 use std::hash::{BuildHasher, RandomState};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
