@@ -35,6 +35,21 @@ fn a_repository_inside_that_has_no_commit_does_not_end_the_run() {
 }
 
 #[test]
+fn a_history_that_was_pruned_does_not_end_the_run() {
+    let sandbox = claude(
+        "git checkout -q --orphan anew && echo n > n && git add -A && git commit -qm anew && git branch -q -D main; \
+         git reflog expire --all --expire=now && git gc -q --prune=now && result done",
+    );
+    sandbox.write("work/file", "one\n");
+    sandbox.run("git", ["add", "file"]).assert_code(0);
+    sandbox.run("git", ["commit", "-qm", "one"]).assert_code(0);
+    let output = auto(&sandbox, &["--verify", "test -e n"]).output();
+    let last = assert_ended(&output, "verified", 0);
+    assert_eq!(last["changed"], true, "{output}");
+    output.assert_stdout_has("there is no diff: git compare the files: ");
+}
+
+#[test]
 fn a_worktree_with_files_that_git_ignores_is_kept() {
     let sandbox = claude("echo report > report.out; result done");
     sandbox.write("work/.git/info/exclude", "*.out\n");

@@ -78,6 +78,18 @@ fn a_file_that_was_written_twice_in_one_tick_comes_home_as_it_is() {
 }
 
 #[test]
+fn a_history_that_was_made_anew_comes_home_without_its_base() {
+    World::with(Kind::Local, |world| {
+        let play = "PLAY=git checkout -q --orphan new && echo new >new && git add -A && git commit -qm anew && \
+                    git branch -q -D main && git update-ref -d refs/remotes/origin/main && git reflog expire --all --expire=now && \
+                    git gc -q --prune=now";
+        world.run(&["exec", "auto", "do it", "--env", play]).assert_code(0);
+        let here = format!("refs/remotes/remote-exec/{}/new:new", last(world));
+        assert_eq!(world.git(&["show", &here]), "new");
+    });
+}
+
+#[test]
 fn a_work_tree_that_could_not_be_made_has_no_results() {
     World::with(Kind::Local, |world| {
         world.sandbox.write("work/.gitattributes", "*.bin filter=bad\n");

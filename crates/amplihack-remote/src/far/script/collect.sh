@@ -7,7 +7,7 @@ left_there() {
     case $line in 160000*) ;; *) continue ;; esac
     path=${line#*"	"}
     [ -e "repo/$path/.git" ] || case $path in '"'*) ;; *) continue ;; esac
-    if git -C collect.git ls-tree -r "$base" | grep -qxF "$line"; then
+    if [ -n "$base" ] && git -C collect.git ls-tree -r "$base" | grep -qxF "$line"; then
       [ -n "$(git -C "repo/$path" status --porcelain 2>&1)" ] || continue
     fi
     printf 'left %s is a repository of its own, and its work stays in it\n' "$path"
@@ -68,6 +68,8 @@ collect_locked() {
   fi
   unset GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
   get base && base=$line || return 74
+  # A history that was made anew may have lost it.
+  git -C collect.git cat-file -e "$base^{commit}" 2>/dev/null || base=''
   while read -r commit ref; do
     [ -z "$commit" ] || grep -qsxF "$commit $ref" refs || git -C collect.git update-ref "$ref" "$commit" || return 74
   done <collect.refs
@@ -85,11 +87,11 @@ collect_locked() {
     git -C collect.git update-ref "refs/heads/stash-$id${number:+-$number}" "$stash" || return 74
     number=$((${number:-0} + 1))
   done
-  beyond=$(git -C collect.git rev-list --count --all --not "$base") || return 74
+  beyond=$(git -C collect.git rev-list --count --all ${base:+--not "$base"}) || return 74
   if [ "$beyond" -eq 0 ]; then
     rm -f results.bundle && echo 'results 0 - -'
   else
-    git -C collect.git bundle create "$1/results.new" --all --not "$base" 2>results.log || return 74
+    git -C collect.git bundle create "$1/results.new" --all ${base:+--not "$base"} 2>results.log || return 74
     git -C collect.git bundle verify "$1/results.new" >>results.log 2>&1 || return 74
     mv -f results.new results.bundle || return 74
     digest=$(sha256sum <results.bundle) || return 74
