@@ -9,6 +9,7 @@
 mod amp;
 mod audit;
 mod auto;
+mod auto_hostile;
 mod auto_kill;
 mod auto_parallel;
 mod bad_input;
@@ -27,6 +28,7 @@ mod exit_codes;
 mod export;
 mod export_browser;
 mod fakes;
+mod formats;
 mod help;
 mod input;
 mod install;
