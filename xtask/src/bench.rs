@@ -15,7 +15,7 @@ mod weigh;
 
 use std::path::{Path, PathBuf};
 
-use crate::{Failure, shell, static_build, ui};
+use crate::{Failure, dist, shell, ui};
 use measure::{Job, Pairs, Until};
 use stage::Stage;
 
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     let (bins, guard) = match &given {
         Some(bins) => (bins.clone(), bins.join("amplihack-hooks")),
-        None => (build(COMMANDS)?, static_build::build("amplihack-hooks", "amplihack-hooks")?),
+        None => (build(COMMANDS)?, dist::hook_binary()?),
     };
     let stage = Stage::new(&bins, &guard)?;
     let mut rows = Vec::new();

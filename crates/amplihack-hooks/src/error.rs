@@ -51,6 +51,14 @@ pub enum HookError {
         /// The setting.
         setting: &'static str,
     },
+    /// The host runs no hooks where it does not trust the folder.
+    #[error(
+        "{binary} leaves out all hooks, and the guard with them, in a folder that it does not trust; trust it in {binary} first, or launch with --no-hooks, without a guard"
+    )]
+    Untrusted {
+        /// The agent.
+        binary: AgentBinary,
+    },
     /// The host reads a launch's hooks from no directory that this user can write, and none that hold are installed.
     #[error(
         "{binary} reads the hooks of a launch only from directories that root alone can change; run `amplihack install --agent {binary}`, whose hooks it reads, or launch with --no-hooks, without a guard"
@@ -58,6 +66,14 @@ pub enum HookError {
     NotRead {
         /// The agent.
         binary: AgentBinary,
+    },
+    /// Settings that the hooks of a launch would stand beside.
+    #[error("{} {why}", path.display())]
+    Settings {
+        /// Their file.
+        path: PathBuf,
+        /// Why nothing can be put beside them.
+        why: crate::settings::EditError,
     },
     /// The hook binary is not a program that can be registered.
     #[error("the hook binary {} cannot be registered: {why}; reinstall amplihack", path.display())]
@@ -87,7 +103,9 @@ impl Explain for HookError {
             Self::NoHooks { .. } => "no_hooks",
             Self::NoPermissions { .. } => "no_permissions",
             Self::SwitchedOff { .. } => "hooks_switched_off",
+            Self::Untrusted { .. } => "hooks_untrusted",
             Self::NotRead { .. } => "hooks_not_read",
+            Self::Settings { .. } => "hook_settings",
             Self::BadBinary { .. } => "bad_hook_binary",
             Self::Io { .. } => "hook_injection_io",
         }

@@ -45,9 +45,9 @@ pub fn injection(
     Ok(Injection { values, directory: directory.to_owned(), files })
 }
 
-/// Whether `agent` would read the hooks of a launch from `directory`.
+/// Whether `agent` would read the hooks of a launch from `directory`. One that has no hooks does not care.
 pub fn reads(agent: AgentBinary, directory: &Path) -> bool {
-    host(agent).is_ok_and(|host| (host.reads)(directory))
+    host(agent).ok().is_none_or(|host| (host.reads)(directory))
 }
 
 impl Injection {

@@ -15,11 +15,16 @@ use crate::host::host;
 pub const KEY: &str = "disableAllHooks";
 
 /// Bytes of a settings file.
-const LIMIT: u64 = 1 << 20;
+pub(crate) const LIMIT: u64 = 1 << 20;
 
 /// The file by which `agent`, started in `cwd`, would leave out the hooks of a launch, and the setting in it.
 pub fn switched_off(agent: AgentBinary, env: &Env, cwd: &Path) -> Option<(PathBuf, &'static str)> {
     (host(agent).ok()?.switched_off)(env, cwd)
+}
+
+/// Whether `agent`, started in `cwd`, would run the hooks of a launch.
+pub fn trusts(agent: AgentBinary, env: &Env, cwd: &Path) -> bool {
+    host(agent).ok().is_none_or(|host| (host.trusts)(env, cwd))
 }
 
 /// Whether the JSON object in `file` has `value` at the dotted `key`.

@@ -7,11 +7,12 @@ use amplihack_hooks::HookError;
 use amplihack_hooks::guard::{engine, policy};
 use amplihack_hooks::injection::{Injection, injection, reads};
 use amplihack_hooks::registration::{Facts, Program};
-use amplihack_hooks::switches::switched_off;
+use amplihack_hooks::switches::{switched_off, trusts};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::may_write;
 use amplihack_utils::launcher_context::SessionId;
+use amplihack_utils::sys;
 
 use crate::error::LaunchError;
 use crate::install::{Scope, State, inspect};
@@ -64,12 +65,10 @@ pub(crate) fn decide(
         policy: Some(config.policy()),
         ..Facts::default()
     };
-    let Some(directory) = directory(agent, env, asked.session) else {
-        installed_hooks(agent, env, asked.cwd)?;
-        notices.push(Notice::InstalledGuard(agent));
-        return Ok(Guard::default());
-    };
-    let guard = match injection(agent, program, &directory, facts, env) {
+    let brought = directory(agent, env, asked.session)
+        .map(|directory| injection(agent, program, &directory, facts, env))
+        .transpose();
+    let guard = match brought {
         Ok(guard) => guard,
         Err(error @ HookError::NoHooks { .. }) if !needed => {
             notices.push(Notice::Unguarded { agent, why: error.to_string() });
@@ -87,6 +86,13 @@ pub(crate) fn decide(
     if let Some((file, setting)) = switched_off(agent, env, asked.cwd) {
         return Err(HookError::SwitchedOff { binary: agent, file, setting }.into());
     }
+    if !trusts(agent, env, asked.cwd) {
+        return Err(HookError::Untrusted { binary: agent }.into());
+    }
+    if guard.is_none() {
+        installed_hooks(agent, env, asked.cwd)?;
+        notices.push(Notice::InstalledGuard(agent));
+    }
     let row =
         asked.installed.can(Capability::Hooks, asked.mode).map_err(amplihack_agent::DeliveryError::from)?;
     let refuted = asked.installed.proofs.guard == Some(false);
@@ -102,7 +108,7 @@ pub(crate) fn decide(
     if config.policy() == "observe" {
         notices.push(Notice::Observing(agent));
     }
-    Ok(Guard { injection: Some(guard), unproved: unproved && !refuted })
+    Ok(Guard { injection: guard, unproved: unproved && !refuted })
 }
 
 /// Where the hooks of a launch are written, if anywhere the agent would read them: below amplihack's home, else with the temporary
@@ -130,7 +136,7 @@ fn installed_hooks(agent: AgentBinary, env: &Env, cwd: &Path) -> Result<(), Hook
 
 /// What answers the hooks of launches of this process: beside its own program.
 pub fn own_program() -> std::io::Result<Program> {
-    Ok(Program::beside(&std::env::current_exe()?))
+    Ok(Program::beside(&sys::own_file()?))
 }
 
 #[cfg(test)]

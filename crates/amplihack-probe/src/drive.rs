@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use amplihack_agent::{Installed, Options, Permissions, RunMode};
+use amplihack_hooks::HookError;
 use amplihack_hooks::registration::Program;
+use amplihack_launcher::install::{InstallError, Request, Scope, install};
 use amplihack_launcher::{Ended, Hosting, LaunchError, LaunchRequest, Notice, Streams, Task, plan, start};
 use amplihack_session::{Deadlines, Outcome, Output};
 use amplihack_utils::config::{Config, ConfigError};
@@ -16,6 +18,7 @@ use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
 use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
 use tokio::runtime::Runtime;
 
+use crate::guarding::refused;
 use crate::loopback::{self, LoopbackError, loopback};
 use crate::model::{Delivery, ModelServer, Scenario};
 use crate::own_hooks::{OwnHooks, OwnHooksError};
@@ -35,6 +38,9 @@ pub enum DriveError {
     /// The launch was refused or failed.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// The hooks could not be installed in the throw-away home.
+    #[error(transparent)]
+    Install(#[from] InstallError),
     /// The throw-away configuration could not be read.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -56,6 +62,7 @@ impl Explain for DriveError {
         match self {
             Self::Loopback(error) => error.kind(),
             Self::Launch(error) => error.kind(),
+            Self::Install(error) => error.kind(),
             Self::Config(error) => error.kind(),
             Self::OwnHooks(_) | Self::Io { .. } => "probe_io",
         }
@@ -193,7 +200,16 @@ impl Bench {
             guard: job.guard.cloned(),
             cwd: work.clone(),
         };
-        let mut plan = plan(request, &env, &config)?;
+        let mut plan = match (plan(request.clone(), &env, &config), job.guard) {
+            // It holds to hooks that are installed, so here too.
+            (Err(LaunchError::Hooks(HookError::NotRead { .. })), Some(program)) => {
+                let (program, policy) = (program.clone(), Some(config.policy().to_owned()));
+                let wanted = Request { scope: Scope::User, program, policy, rules: Vec::new() };
+                install(&[job.installed.agent], &wanted, &env)?;
+                plan(request, &env, &config)?
+            }
+            (decided, _) => decided?,
+        };
         let mut notices = std::mem::take(&mut plan.notices);
         let channel = plan.delivery.map_or(DeliveryMode::Argv, |delivery| delivery.selected);
         let streams = Streams {
@@ -207,6 +223,11 @@ impl Bench {
             Ok::<_, LaunchError>(launched.wait().await?)
         })?;
         notices.extend(more);
+        let denials = if notices.iter().any(|notice| matches!(notice, Notice::InstalledGuard(_))) {
+            refused(&home, job.installed.agent.name())
+        } else {
+            denials
+        };
         let delivery = server.delivered(job.run, job.prompt);
         Ok(Driven { outcome, channel, delivery, home, work, denials, notices, took: started.elapsed() })
     }
@@ -221,7 +242,7 @@ fn repository(work: &Path) -> io::Result<()> {
 }
 
 /// A prompt of `bytes` bytes with everything that shells and files mangle.
-pub fn hostile_prompt(bytes: usize) -> String {
+pub(crate) fn hostile_prompt(bytes: usize) -> String {
     const LINE: &str = "don't \"quote\" $HOME $(id) `id` \\ ; | & 漢字 \u{1f980} -- %s\n";
     let mut prompt = LINE.repeat(bytes / LINE.len() + 1);
     let mut end = bytes;

@@ -143,14 +143,21 @@ fn complaint(stderr: &str) -> &str {
 
 /// Whether an audit below `home` has a call of `host` that was refused by `rule`.
 fn in_audit(home: &Path, host: &str, rule: &str) -> bool {
-    let refused = |line: &str| {
-        let line: Value = serde_json::from_str(line).unwrap_or_default();
-        line["host"] == host && line["rule"] == rule && line["data"]["is_valid"] == false
+    refused(home, host).iter().any(|refused| refused == rule)
+}
+
+/// The rules by which calls of `host` were refused, of the audits below `home`.
+pub(crate) fn refused(home: &Path, host: &str) -> Vec<String> {
+    let rule = |line: &str| {
+        let line: Value = serde_json::from_str(line).ok()?;
+        let refused = line["host"] == host && line["data"]["is_valid"] == false;
+        line["rule"].as_str().filter(|_| refused).map(str::to_owned)
     };
     let files = std::fs::read_dir(home.join(AUDIT_DIRECTORY)).into_iter().flatten().flatten();
-    files
-        .filter_map(|file| read_limited(&file.path(), AUDIT_LIMIT).ok())
-        .any(|bytes| String::from_utf8_lossy(&bytes).lines().any(refused))
+    let texts = files.filter_map(|file| read_limited(&file.path(), AUDIT_LIMIT).ok());
+    texts
+        .flat_map(|bytes| String::from_utf8_lossy(&bytes).lines().filter_map(rule).collect::<Vec<_>>())
+        .collect()
 }
 
 /// `detail` without the throw-away places, which are gone when a person reads it, and of a bounded length.

@@ -21,7 +21,7 @@ pub struct Loopback {
 }
 
 /// Whether `agent` speaks a protocol that the server scripts.
-pub fn can_loopback(agent: AgentBinary) -> bool {
+pub(crate) fn can_loopback(agent: AgentBinary) -> bool {
     probed(agent).is_some()
 }
 

@@ -3,25 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use amplihack_fuzz::{Target, run, seeds};
+use amplihack_fuzz::{Target, run, seeds, words};
 use amplihack_hooks::HookEvent;
 use amplihack_hooks::dialect::{MAX_PAYLOAD, read};
 use amplihack_utils::agent_binary::AgentBinary;
 
 const DICTIONARY: &[&str] = &[
-    "{",
-    "}",
-    "[",
-    "]",
-    "\"",
-    ":",
-    ",",
-    "null",
-    "true",
-    "1e999",
-    "-0",
-    "\\u0000",
-    "\\ud800",
     "\"tool_name\":",
     "\"toolName\":",
     "\"toolUse\":",
@@ -40,27 +27,22 @@ const DICTIONARY: &[&str] = &[
     "\"session_id\":",
     "\"sessionId\":",
     "\"prompt\":",
-    "\"name\":",
     "\"input\":",
     "\"tool_response\":",
     "*** Begin Patch\\n*** Update File: x\\n",
     "*** Delete File: ",
     "*** Move to: ",
-    "\\n",
-    "\u{feff}",
-    "[[[[[[[[",
-    "{\"a\":",
     "\"timestamp\":",
 ];
 
 fn main() -> std::process::ExitCode {
     let events =
         [HookEvent::PreToolUse, HookEvent::PostToolUse, HookEvent::UserPromptSubmit, HookEvent::Stop];
-    let hosts = [None, Some(AgentBinary::Claude), Some(AgentBinary::Codex), Some(AgentBinary::Copilot)];
+    let hosts: Vec<_> = std::iter::once(None).chain(AgentBinary::ALL.map(Some)).collect();
     let target = Target {
         name: "payload",
         seeds: seeds::files("amplihack-hooks/tests/cases/hooks"),
-        dictionary: DICTIONARY,
+        dictionary: words::json_and(DICTIONARY),
         longest: 256 << 10,
         most: |len| {
             Duration::from_millis(50) + Duration::from_nanos(400) * u32::try_from(len).unwrap_or(u32::MAX)
@@ -69,8 +51,8 @@ fn main() -> std::process::ExitCode {
     run(target, |payload| {
         assert!(payload.len() <= MAX_PAYLOAD);
         for event in events {
-            for host in hosts {
-                match read(payload, event, host, Path::new("/somewhere")) {
+            for host in &hosts {
+                match read(payload, event, *host, Path::new("/somewhere")) {
                     Ok(call) => assert!(call.cwd.is_absolute()),
                     Err(bad) => assert!(!bad.to_string().is_empty()),
                 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use amplihack_agent::decode::{decoder, usage_file};
+use amplihack_agent::decode::decoder;
+use amplihack_agent::profile;
 use amplihack_agent::framer::{Frame, Framer};
 use amplihack_agent::ledger::Ledger;
 use amplihack_agent::{AgentBinary, AgentEvent, End};
@@ -95,7 +96,7 @@ fn main() -> std::process::ExitCode {
                 let text = serde_json::to_string(event).expect("an event has a text");
                 serde_json::from_str::<AgentEvent>(&text).expect("and is read from it");
             }
-            let _ = (ledger.totals(), usage_file(agent, bytes));
+            let _ = (ledger.totals(), profile(agent).counts.usage_file.map(|read| read(bytes)));
         }
     })
 }

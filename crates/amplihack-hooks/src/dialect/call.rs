@@ -45,8 +45,8 @@ pub struct Call {
     pub command: Option<String>,
     /// The files that a write, an edit or a read names.
     pub paths: Vec<PathBuf>,
-    /// What a fetch asks for.
-    pub url: Option<String>,
+    /// What a fetch asks for: several, where a host puts them into a text.
+    pub urls: Vec<String>,
     /// What the user said, or the first prompt of a session.
     pub prompt: Option<String>,
     /// Every text that a tool gave back.
@@ -77,7 +77,7 @@ impl Call {
             kind: Kind::Other,
             command: None,
             paths: Vec::new(),
-            url: None,
+            urls: Vec::new(),
             prompt: None,
             output: None,
             cwd: cwd.to_owned(),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Dialect;
 use crate::event::HookEvent;
-use crate::host::{host, speech};
+use crate::host::speech;
 
 /// The longest reason that is sent.
 const MAX_REASON: usize = 2000;
@@ -118,7 +118,7 @@ pub fn context(words: &str, event: HookEvent, dialect: Dialect) -> Reply {
     if words.is_empty() {
         return Reply::silence();
     }
-    match host(dialect.host()).ok().and_then(|host| (host.event_name)(event)) {
+    match event.claude_name() {
         Some(name) if table(dialect).nested_context => {
             Reply::object(&json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": words}}))
         }

@@ -52,10 +52,12 @@ fn judge_in(call: &Call, cwd: &Path, judge: &dyn Judge) -> Verdict {
             .iter()
             .map(|path| judged(&Event::Read { path, cwd }))
             .fold(Verdict::none(), Verdict::join),
-        Kind::Fetch => match &call.url {
-            Some(url) => judged(&Event::Fetch { url, cwd }),
-            None => judged(&Event::Other { tool }),
-        },
+        Kind::Fetch if call.urls.is_empty() => judged(&Event::Other { tool }),
+        Kind::Fetch => call
+            .urls
+            .iter()
+            .map(|url| judged(&Event::Fetch { url, cwd }))
+            .fold(Verdict::none(), Verdict::join),
         // What a server calls a command may be one of its own language: it is held back only for what it would do.
         Kind::Mcp if call.command.is_some() => {
             let script = call.command.as_deref().unwrap_or_default().as_bytes();

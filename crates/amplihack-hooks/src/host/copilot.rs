@@ -18,6 +18,7 @@ pub(super) static HOST: Host = Host {
     reads: |_| true,
     bring: claude::plugin,
     switched_off: |_, cwd| Some((switched_off(cwd)?, KEY)),
+    trusts: |_, _| true,
 };
 
 /// A hook that is registered by one of Copilot's own event names.

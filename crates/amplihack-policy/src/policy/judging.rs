@@ -1,6 +1,7 @@
 //! From one subject to a verdict: scripts command by command, files, addresses and text by themselves.
 
 use std::path::Path;
+use std::time::Duration;
 
 use amplihack_utils::sys::WorkLimit;
 
@@ -59,12 +60,12 @@ impl Policy {
         if source.iter().all(u8::is_ascii_whitespace) {
             return Verdict::none();
         }
-        // Of the time three tenths are for the rules, and an eighth for giving back what both took.
-        let parsed = shell::commands_until(source, limits, deadline.earlier(limits.deadline * 3 / 10));
+        let [for_rules, for_the_end] = kept_back(limits.deadline);
+        let parsed = shell::commands_until(source, limits, deadline.earlier(for_rules));
         if parsed.is_late() && explain.is_none() {
             return deny_undecided(shell::LATE, Span { start: 0, end: source.len() });
         }
-        let deadline = deadline.earlier(limits.deadline / 8);
+        let deadline = deadline.earlier(for_the_end);
         let script = Script::within(&parsed, cwd, world, &self.settings, Some(deadline));
         let mut verdict = Verdict::none();
         let mut allowed = !parsed.commands.is_empty();
@@ -180,6 +181,11 @@ impl Policy {
         }
         verdict
     }
+}
+
+/// Of the time for a script, what reading it leaves to the rules, and what these leave for giving back what both took.
+pub(super) fn kept_back(time: Duration) -> [Duration; 2] {
+    [time * 3 / 10, time / 8]
 }
 
 /// Where a path leads, if that is elsewhere.

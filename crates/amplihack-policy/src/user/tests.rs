@@ -161,4 +161,9 @@ fn a_file_is_read_or_refused() {
     std::fs::write(&file, "disable = []").unwrap();
     assert!(Layer::read(Owner::User, &file).unwrap().is_some());
     assert!(Layer::read(Owner::User, dir.path()).is_err());
+    assert_eq!(Layer::read(Owner::User, &file.join("below")).unwrap(), None, "no directory, no file");
+    std::fs::write(&file, "#".repeat(1024 * 1024)).unwrap();
+    assert!(Layer::read(Owner::User, &file).unwrap().is_some());
+    std::fs::write(&file, "#".repeat(1024 * 1024 + 1)).unwrap();
+    assert!(Layer::read(Owner::User, &file).is_err());
 }

@@ -137,6 +137,20 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_a_mebibyte_gets_the_line_and_a_larger_one_is_left_alone() {
+        let (_dir, root) = repository();
+        let file = root.join(".git/info/exclude");
+        let long = format!("#{}\n", "x".repeat(1024 * 1024 - 2));
+        fs::write(&file, &long).unwrap();
+        hide(&root, &root).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), long.clone() + "/.claude/runtime/\n");
+        let longer = format!("#{long}");
+        fs::write(&file, &longer).unwrap();
+        assert!(hide(&root, &root).is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), longer);
+    }
+
+    #[test]
     fn a_linked_exclude_file_stays_a_link() {
         let (dir, root) = repository();
         let shared = dir.path().join("shared");

@@ -164,7 +164,7 @@ impl Context {
     /// Refuses a context that is older than [`MAX_AGE`], unless the process that wrote it lives.
     ///
     /// Its age is that of `started_at`, or of the file if there is none or it lies more than clocks differ in the future.
-    pub fn check_age(&self, live: &dyn Liveness, now: Timestamp) -> Result<(), Unusable> {
+    pub(crate) fn check_age(&self, live: &dyn Liveness, now: Timestamp) -> Result<(), Unusable> {
         let mut ages =
             [self.started_at, self.modified].into_iter().flatten().map(|time| now.duration_since(time));
         let age = ages.find(|age| *age >= -MAX_SKEW);

@@ -16,14 +16,14 @@ use crate::ui::Failure;
 const KEPT: usize = 64;
 
 /// Judges commands of any place as a hook there would.
-pub(super) struct Court<'e> {
+pub(super) struct Policies<'e> {
     env: &'e Env,
     here: PathBuf,
     machine: Machine,
     policies: HashMap<PathBuf, Policy>,
 }
 
-impl<'e> Court<'e> {
+impl<'e> Policies<'e> {
     pub(super) fn new(env: &'e Env) -> Result<Self, Failure> {
         Ok(Self { env, here: current_dir()?, machine: Machine::new(env), policies: HashMap::new() })
     }
