@@ -107,7 +107,8 @@ fn tool(map: &Map<String, Value>, call: &mut Call) -> Result<(), Bad> {
 }
 
 fn arguments(input: &Map<String, Value>, call: &mut Call) -> Result<(), Bad> {
-    let directory = text(input, &["workdir", "working_directory", "workingDirectory", "cwd"]);
+    let directory =
+        text(input, &["workdir", "working_directory", "workingDirectory", "cwd", "dir_path", "directory"]);
     call.workdir =
         directory.map(|directory| call.cwd.join(directory)).filter(|directory| *directory != call.cwd);
     match call.kind {
@@ -120,7 +121,7 @@ fn arguments(input: &Map<String, Value>, call: &mut Call) -> Result<(), Bad> {
             }
         }
         Kind::Write | Kind::Edit | Kind::Read => call.paths = paths(input),
-        Kind::Fetch => call.url = text(input, &["url", "uri"]).map(str::to_owned),
+        Kind::Fetch => call.urls = urls(input),
         Kind::Agent => {
             if call.prompt.is_none() {
                 call.prompt = text(input, &["prompt", "message"]).map(str::to_owned);
@@ -218,6 +219,19 @@ fn paths(input: &Map<String, Value>) -> Vec<PathBuf> {
         }
     }
     paths
+}
+
+/// The address of a fetch, else all that stand in its text.
+fn urls(input: &Map<String, Value>) -> Vec<String> {
+    if let Some(url) = text(input, &["url", "uri"]) {
+        return vec![url.to_owned()];
+    }
+    let words = text(input, &["prompt"])
+        .unwrap_or_default()
+        .split([' ', '\n', '\t', '\r', '"', '\'', '<', '>', '(', ')']);
+    let begins =
+        |word: &str| Some(word.get(word.find("http://").or_else(|| word.find("https://"))?..)?.to_owned());
+    words.filter_map(begins).collect()
 }
 
 fn prompt(map: &Map<String, Value>) -> Option<String> {

@@ -107,10 +107,9 @@ fn tmux_shows_what_is_typed_and_goes_away() {
 
 #[test]
 fn installed_real_agents_start() {
-    let agents = real::real_agents();
     let sandbox = Sandbox::new();
-    for (program, line) in [(agents.claude, "(Claude Code)"), (agents.codex, "codex-cli ")] {
-        if let Some(program) = program {
+    for (agent, line) in [("claude", "(Claude Code)"), ("codex", "codex-cli ")] {
+        if let Some(program) = real::real_agent(agent) {
             let net = NetNs::new();
             let mut command = sandbox.command(&program);
             command.arg("--version");
