@@ -1,4 +1,5 @@
-//! The real agent CLIs, pinned in `agents/package-lock.json`: native packages, install scripts off, no Node at run time.
+//! The real agent CLIs, pinned in `agents/package-lock.json`: native packages where there are any, install scripts off. Gemini alone needs
+//! Node at run time.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +36,10 @@ fn install() -> Result<(), String> {
     if shell::find("npm").is_none() && !debian::install(&["npm"]) {
         return Err("npm is missing".to_owned());
     }
-    ui::say("installing the real agent CLIs (about 500 MB, once for each lock file)");
+    if shell::find("node").is_none() && !debian::install(&["nodejs"]) {
+        ui::warn("MISSING: node, which the real gemini runs on; its tests are skipped");
+    }
+    ui::say("installing the real agent CLIs (about 600 MB, once for each lock file)");
     let mut npm = shell::program("npm");
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
     shell::run(npm.current_dir(&directory).stdout(std::io::stderr()))?;

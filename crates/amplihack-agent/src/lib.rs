@@ -14,6 +14,7 @@ pub mod decode;
 mod error;
 pub mod event;
 pub mod framer;
+mod gemini;
 pub mod grammar;
 pub mod installed;
 pub mod jsonc;

@@ -77,6 +77,7 @@ pub fn profile(agent: AgentBinary) -> &'static Profile {
         AgentBinary::Codex => &crate::codex::PROFILE,
         AgentBinary::Amplifier => &crate::amplifier::PROFILE,
         AgentBinary::Amp => &crate::amp::PROFILE,
+        AgentBinary::Gemini => &crate::gemini::PROFILE,
         // `AgentBinary` is non-exhaustive for users of the library; a test holds that each agent has its own profile.
         _ => &crate::claude::PROFILE,
     }

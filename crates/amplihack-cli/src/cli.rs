@@ -26,7 +26,7 @@ pub(crate) use unattended::{AutoArgs, AutoCommand, ParallelArgs, Running, Unatte
 
 /// A control plane for coding-agent CLIs.
 ///
-/// Launches Claude Code, GitHub Copilot CLI, Codex, Microsoft Amplifier and Amp with the prompt intact, and lets every
+/// Launches Claude Code, GitHub Copilot CLI, Codex, Microsoft Amplifier, Amp and Gemini CLI with the prompt intact, and lets every
 /// process below know which agent is in charge.
 #[derive(Debug, Parser)]
 #[command(name = "amplihack", version, disable_help_subcommand = true, arg_required_else_help = true)]
@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Amplifier(LaunchArgs),
     /// Launch Amp, or ask about its settings
     Amp(AmpArgs),
+    /// Launch Google Gemini CLI
+    Gemini(LaunchArgs),
     /// Launch the agent that is in charge here (see `which`)
     Launch(LaunchArgs),
     /// Print the agent that is in charge here

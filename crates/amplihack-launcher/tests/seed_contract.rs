@@ -23,8 +23,13 @@ use amplihack_utils::prompt_delivery::{
 };
 
 /// Agents whose matrix holds a long-form channel, and the one that is exempt.
-const WITH_STDIN: [AgentBinary; 4] =
-    [AgentBinary::Claude, AgentBinary::Copilot, AgentBinary::Codex, AgentBinary::Amp];
+const WITH_STDIN: [AgentBinary; 5] = [
+    AgentBinary::Claude,
+    AgentBinary::Copilot,
+    AgentBinary::Codex,
+    AgentBinary::Amp,
+    AgentBinary::Gemini,
+];
 const ARGV_ONLY: AgentBinary = AgentBinary::Amplifier;
 const REQUESTS: [PromptDelivery; 4] =
     [PromptDelivery::Auto, PromptDelivery::Argv, PromptDelivery::Tempfile, PromptDelivery::Stdin];
@@ -50,7 +55,7 @@ fn build(
     build_tool_command_with_prompt_delivery(agent, Path::new("/"), &[], prompt, requested)
 }
 
-/// A place with all five agents: fake ones that write down how they were called, and Amplifier's stand-in.
+/// A place with all agents: fake ones that write down how they were called, and Amplifier's stand-in.
 fn agents() -> Sandbox {
     let mut sandbox = Sandbox::new();
     for agent in WITH_STDIN {

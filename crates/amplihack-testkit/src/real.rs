@@ -8,6 +8,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("codex", "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"),
     ("copilot", "@github/copilot-linux-x64/copilot"),
     ("amp", "@ampcode/cli-linux-x64/amp"),
+    ("gemini", "@google/gemini-cli/bundle/gemini.js"),
 ];
 
 /// The real agent CLI `name`. A missing one is told on stderr: the test that asked is skipped.

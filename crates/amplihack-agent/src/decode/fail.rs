@@ -49,11 +49,20 @@ const WORDS: &[(FailKind, &[&str])] = &[
             "please run /login",
             "oauth token",
             "permission_error",
+            "unauthenticated",
+            "api key not valid",
         ],
     ),
     (
         FailKind::RateLimit,
-        &["rate limit", "rate_limit", "rate-limit", "too many requests", "request rejected (429)"],
+        &[
+            "rate limit",
+            "rate_limit",
+            "rate-limit",
+            "too many requests",
+            "request rejected (429)",
+            "resource_exhausted",
+        ],
     ),
 ];
 

@@ -22,14 +22,14 @@ pub struct Usage {
 
 /// Amounts that add up, the same for every agent: a token is counted in one field only.
 ///
-/// | field | Claude Code, Amp | Codex | Copilot |
-/// |---|---|---|---|
-/// | `input_tokens` | `input_tokens` | `input_tokens` less the two below | `inputTokens` less the two below |
-/// | `cache_read_tokens` | `cache_read_input_tokens` | `cached_input_tokens` | `cacheReadTokens` |
-/// | `cache_write_tokens` | `cache_creation_input_tokens` | `cache_write_input_tokens` | `cacheWriteTokens` |
-/// | `output_tokens` | `output_tokens` | `output_tokens` | `outputTokens` |
-/// | `cost_usd` | `total_cost_usd` | - | - |
-/// | `premium_requests` | - | - | `premiumRequests` |
+/// | field | Claude Code, Amp | Codex | Copilot | Gemini |
+/// |---|---|---|---|---|
+/// | `input_tokens` | `input_tokens` | `input_tokens` less the two below | `inputTokens` less the two below | `input_tokens` less the next |
+/// | `cache_read_tokens` | `cache_read_input_tokens` | `cached_input_tokens` | `cacheReadTokens` | `cached` |
+/// | `cache_write_tokens` | `cache_creation_input_tokens` | `cache_write_input_tokens` | `cacheWriteTokens` | - |
+/// | `output_tokens` | `output_tokens` | `output_tokens` | `outputTokens` | `total_tokens` less `input_tokens` |
+/// | `cost_usd` | `total_cost_usd` | - | - | - |
+/// | `premium_requests` | - | - | `premiumRequests` | - |
 ///
 /// Codex and Copilot state the totals of the *session*: after a resume they hold what earlier runs used too, see
 /// [`Counts::session_totals`](crate::profile::Counts::session_totals). Claude Code states what its process used.

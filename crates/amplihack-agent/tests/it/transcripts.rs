@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use amplihack_agent::event::{End, FailKind, Totals};
-use amplihack_agent::{AgentBinary, AgentEvent};
+use amplihack_agent::{AgentBinary, AgentEvent, profile};
 use amplihack_utils::sys::Exit;
 
 use crate::{Decoded, decode, recording};
@@ -35,6 +35,11 @@ const RECORDINGS: &[(&str, Exit, &str, Model)] = &[
     ("copilot-1.0.102-interrupted-model", Exit::Signal(2), "interrupted", Model::Silent),
     ("copilot-1.0.102-401", Exit::Code(1), "failed auth", Model::Silent),
     ("copilot-1.0.102-400", Exit::Code(1), "failed agent", Model::Silent),
+    ("gemini-0.61.0", Exit::Code(0), "success", Model::Plain(3)),
+    ("gemini-0.61.0-denied", Exit::Code(0), "success", Model::Plain(3)),
+    // It ends with 0, and says that it was a success.
+    ("gemini-0.61.0-loop", Exit::Code(0), "failed agent", Model::Plain(5)),
+    ("gemini-0.61.0-401", Exit::Code(145), "failed auth", Model::Plain(0)),
 ];
 
 /// What the model had counted in so many replies.
@@ -120,9 +125,8 @@ fn totals_are_those_of_the_model() {
 
 #[test]
 fn copilot_counts_its_tokens_in_a_file() {
-    let usage =
-        amplihack_agent::decode::usage_file(AgentBinary::Copilot, &recording("copilot-1.0.102-usage.json"))
-            .unwrap();
+    let read = profile(AgentBinary::Copilot).counts.usage_file.unwrap();
+    let usage = read(&recording("copilot-1.0.102-usage.json")).unwrap();
     let expected = Totals {
         input_tokens: 26,
         output_tokens: 10,
@@ -133,13 +137,13 @@ fn copilot_counts_its_tokens_in_a_file() {
     assert!(usage.total);
     assert_eq!(usage.amounts, expected);
     for other in [&b"{}"[..], b"", b"[1]", b"{\"modelMetrics\":null}"] {
-        assert_eq!(amplihack_agent::decode::usage_file(AgentBinary::Copilot, other), None);
+        assert_eq!(read(other), None);
     }
 }
 
 #[test]
-fn three_agents_tell_the_same_story() {
-    for name in ["claude-2.1.332", "codex-0.171.0", "copilot-1.0.102"] {
+fn every_agent_tells_the_same_story() {
+    for name in ["claude-2.1.332", "codex-0.171.0", "copilot-1.0.102", "gemini-0.61.0"] {
         let mut names = decoded(name, Some(Exit::Code(0))).names();
         names.retain(|name| !["warning", "text delta"].contains(&name.as_str()));
         // Claude counts every message, the others once.

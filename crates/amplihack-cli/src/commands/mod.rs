@@ -37,6 +37,7 @@ pub(crate) fn run(cli: Cli, env: &Env) -> Result<u8, Failure> {
         Command::Amplifier(args) => launch::run(Some(AgentBinary::Amplifier), args, env),
         Command::Amp(AmpArgs { command: Some(command), .. }) => amp::run(command, env),
         Command::Amp(args) => launch::run(Some(AgentBinary::Amp), args.launch, env),
+        Command::Gemini(args) => launch::run(Some(AgentBinary::Gemini), args, env),
         Command::Launch(args) => launch::run(None, args, env),
         Command::Which(args) => which::run(&args, env),
         Command::Doctor(args) => doctor::run(&args, env),

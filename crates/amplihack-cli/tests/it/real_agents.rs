@@ -66,7 +66,9 @@ fn prompts_arrive(agent: AgentBinary, largest: usize) {
             assert_nothing_noticed(&output);
             assert_arrived(world, agent, &text);
             if bytes > 4096 {
-                seen.assert_unseen_while_running(agent.name());
+                // A program in JavaScript goes by the name of what runs it.
+                let name = if agent == AgentBinary::Gemini { "node" } else { agent.name() };
+                seen.assert_unseen_while_running(name);
             } else if bytes > 1 {
                 assert!(!seen.hits.is_empty(), "a prompt of {bytes} bytes travels on argv");
             }
@@ -88,6 +90,11 @@ fn codex_takes_every_prompt_unchanged() {
 #[test]
 fn copilot_takes_every_prompt_unchanged() {
     prompts_arrive(AgentBinary::Copilot, 175_000);
+}
+
+#[test]
+fn gemini_takes_every_prompt_unchanged() {
+    prompts_arrive(AgentBinary::Gemini, 680_000);
 }
 
 /// A prompt that is the name of a sub-command is a prompt.
@@ -114,6 +121,11 @@ fn codex_takes_names_of_commands_as_prompts() {
 #[test]
 fn copilot_takes_names_of_commands_as_prompts() {
     names_of_commands_arrive(AgentBinary::Copilot);
+}
+
+#[test]
+fn gemini_takes_names_of_commands_as_prompts() {
+    names_of_commands_arrive(AgentBinary::Gemini);
 }
 
 #[test]

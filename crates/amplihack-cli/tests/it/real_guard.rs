@@ -8,7 +8,7 @@ use amplihack_agent::AgentBinary;
 use amplihack_probe::model::{HELLO, Reply, Script};
 use amplihack_testkit::{Output, Run};
 
-use crate::world::{World, amplihack};
+use crate::world::{World, amplihack, real};
 
 /// Calls that no policy lets through, each behind the sentinel that would show that it ran.
 const FORBIDDEN: &[&str] = &[
@@ -65,8 +65,10 @@ fn held(agent: AgentBinary) {
         replies.push(Reply::Text(HELLO.to_owned()));
         world.server.script("run", Script::new(replies));
         let output = launch(world, agent, amplihack(), &["--fail-on-denial"]);
-        let expected: Vec<bool> =
+        let mut expected: Vec<bool> =
             (0..FORBIDDEN.len() + HARMLESS.len()).map(|number| number >= FORBIDDEN.len()).collect();
+        // Gemini itself runs no command with `$(…)`.
+        expected[FORBIDDEN.len() + 2] = agent != AgentBinary::Gemini;
         assert_eq!(ran(world, expected.len()), expected, "{}", output.stderr_text());
         output.assert_code(4).assert_stdout_has(HELLO);
         assert!(output.stderr_text().contains("the policy denied 5 calls"), "{}", output.stderr_text());
@@ -111,6 +113,11 @@ fn codex_is_held_by_the_guard() {
 #[test]
 fn copilot_is_held_by_the_guard() {
     held(AgentBinary::Copilot);
+}
+
+#[test]
+fn gemini_is_held_by_the_guard() {
+    held(AgentBinary::Gemini);
 }
 
 /// `amplihack` in a directory of its own, so that its hook binary can be broken.
@@ -179,6 +186,11 @@ fn copilot_stops_when_its_guard_is_broken() {
     broken(AgentBinary::Copilot, BREAKS);
 }
 
+#[test]
+fn gemini_stops_when_its_guard_is_broken() {
+    broken(AgentBinary::Gemini, BREAKS);
+}
+
 /// Answers the hosts, and hangs when the guard asks, by the settings that only the guard gives.
 const STUCK_GIT: &str = r#"#!/bin/sh
 [ "$GIT_CONFIG_VALUE_1" != /dev/null ] || sleep 600
@@ -217,6 +229,10 @@ const FILES: &[(&str, &str)] = &[
     ),
     (".codex/config.toml", "[features]\nhooks = false\n"),
     (".codex/hooks.json", r#"{"hooks": {"PreToolUse": []}}"#),
+    (
+        ".gemini/settings.json",
+        r#"{"hooksConfig": {"disabled": ["*", "amplihack-hooks"]}, "hooks": {"BeforeTool": []}, "tools": {"allowed": ["run_shell_command"]}}"#,
+    ),
     (".amplihack/config.toml", "policy = \"observe\"\n"),
     (
         ".amplihack/policy.toml",
@@ -277,6 +293,11 @@ fn copilot_does_not_run_what_is_too_long_to_be_judged() {
 }
 
 #[test]
+fn gemini_does_not_run_what_is_too_long_to_be_judged() {
+    overrun(AgentBinary::Gemini);
+}
+
+#[test]
 fn claude_stays_held_in_a_hostile_place() {
     hostile(AgentBinary::Claude);
 }
@@ -289,6 +310,11 @@ fn codex_stays_held_in_a_hostile_place() {
 #[test]
 fn copilot_stays_held_in_a_hostile_place() {
     hostile(AgentBinary::Copilot);
+}
+
+#[test]
+fn gemini_stays_held_in_a_hostile_place() {
+    hostile(AgentBinary::Gemini);
 }
 
 /// The same word in Copilot's own home switches nothing off: neither what a launch brings nor what is registered there.
@@ -335,4 +361,80 @@ fn copilot_is_not_started_where_a_file_switches_all_hooks_off() {
             assert_eq!(ran(world, 1), [true]);
         });
     }
+}
+
+/// What a user switched off, a launch does not switch on: Gemini is not started at all.
+#[test]
+fn gemini_is_not_started_where_hooks_are_switched_off() {
+    World::with(AgentBinary::Gemini, Script::default(), |world| {
+        let mut replies = script(world, 0, &FORBIDDEN[1..2]);
+        replies.push(Reply::Text(HELLO.to_owned()));
+        world.server.script("run", Script::new(replies));
+        put(&world.sandbox.work(), &[(".gemini/settings.json", r#"{"hooksConfig": {"enabled": false}}"#)]);
+        let refused = launch(world, AgentBinary::Gemini, amplihack(), &[]);
+        refused.assert_code(1).assert_stdout("");
+        let said = refused.stderr_text();
+        assert!(said.contains(".gemini/settings.json sets hooksConfig.enabled"), "{said}");
+        assert_eq!(ran(world, 1), [false]);
+        launch(world, AgentBinary::Gemini, amplihack(), &["--no-hooks"]);
+        assert_eq!(ran(world, 1), [true]);
+    });
+}
+
+/// In a folder that it does not trust Gemini would run without any hooks, as a terminal shows; so it is not started there.
+#[test]
+fn gemini_is_not_started_in_a_folder_that_it_does_not_trust() {
+    World::with(AgentBinary::Gemini, Script::default(), |world| {
+        world.sandbox.write("home/.gemini/trustedFolders.json", "{}");
+        for args in [&["gemini", "-p", "--prompt", "go"][..], &["gemini", "--prompt", "go"]] {
+            let refused = world.run(args);
+            refused.assert_code(1).assert_stdout("");
+            assert!(refused.stderr_text().contains("in a folder that it does not trust"), "{refused}");
+        }
+        assert!(world.server.requests("run").is_empty());
+    });
+}
+
+/// Gemini reads a launch's hooks from files of root only. For another user the installed hooks hold it, and nothing starts without them.
+#[test]
+fn gemini_of_an_ordinary_user_is_held_by_installed_hooks_or_not_started() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    World::with(AgentBinary::Gemini, Script::default(), |world| {
+        let mut replies = script(world, 0, &FORBIDDEN[1..2]);
+        replies.extend(script(world, 1, &HARMLESS[..1]));
+        replies.push(Reply::Text(HELLO.to_owned()));
+        world.server.script("run", Script::new(replies));
+        let own = own_amplihack(world);
+        let nobody = |program: &Path| {
+            let mut command = world.sandbox.command(Path::new("/usr/bin/setpriv"));
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
+            command
+        };
+        let root = world.sandbox.root();
+        std::os::unix::fs::chown(root, Some(65534), Some(65534)).unwrap();
+        let as_nobody = |args: &[&str]| {
+            let mut chown = world.sandbox.command(Path::new("/bin/chown"));
+            chown.args(["-R", "65534:65534", "home", "work", "tmp"]).current_dir(root).status().unwrap();
+            let mut command = nobody(&own);
+            command.args(args);
+            Run::new(command).timeout(Duration::from_mins(2)).output()
+        };
+        let gemini = real(AgentBinary::Gemini).unwrap();
+        if !nobody(Path::new("/usr/bin/test")).arg("-x").arg(&gemini).status().unwrap().success() {
+            eprintln!("SKIPPED: another user cannot reach {}", gemini.display());
+            return;
+        }
+        let launch = ["gemini", "-p", "--prompt", "go", "--permissions", "full"];
+        let refused = as_nobody(&launch);
+        refused.assert_code(1).assert_stdout("");
+        assert!(refused.stderr_text().contains("run `amplihack install --agent gemini`"), "{refused}");
+        assert_eq!(ran(world, 2), [false, false]);
+        as_nobody(&["install", "--agent", "gemini"]).assert_code(0);
+        let held = as_nobody(&launch);
+        held.assert_code(0).assert_stdout_has(HELLO);
+        assert!(held.stderr_text().contains("the hooks that are installed hold gemini"), "{held}");
+        assert_eq!(ran(world, 2), [false, true], "{held}");
+    });
 }

@@ -11,6 +11,7 @@ fn arguments(agent: AgentBinary) -> &'static [&'static str] {
     match agent {
         AgentBinary::Claude => &["-p", "--dangerously-skip-permissions"],
         AgentBinary::Codex => &["exec", "--dangerously-bypass-approvals-and-sandbox", "-"],
+        AgentBinary::Gemini => &["--yolo"],
         _ => &["--allow-all-tools"],
     }
 }
@@ -75,6 +76,11 @@ fn codex_alone_is_held() {
 #[test]
 fn copilot_alone_is_held() {
     holds(AgentBinary::Copilot, &["user", "repo"]);
+}
+
+#[test]
+fn gemini_alone_is_held() {
+    holds(AgentBinary::Gemini, &["user", "repo"]);
 }
 
 /// Wrappers that people commit reach machines without amplihack: there nothing runs, rather than everything.

@@ -16,13 +16,29 @@ fn session_id(agent: AgentBinary, home: &Path) -> String {
     let root = home.join(match agent {
         AgentBinary::Claude => ".claude/projects",
         AgentBinary::Codex => ".codex/sessions",
+        AgentBinary::Gemini => ".gemini/tmp",
         _ => ".copilot/session-state",
     });
-    let mut ids: Vec<String> = names_below(&root).iter().filter_map(|name| uuid(name)).collect();
+    let mut ids: Vec<String> = match agent {
+        AgentBinary::Gemini => gemini_sessions(&root),
+        _ => names_below(&root).iter().filter_map(|name| uuid(name)).collect(),
+    };
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 1, "{agent}: {:?}", names_below(&root));
     ids.remove(0)
+}
+
+/// Gemini names its files by the beginning of an id; the first line has all of it.
+fn gemini_sessions(root: &Path) -> Vec<String> {
+    let projects = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let files = projects
+        .flat_map(|project| std::fs::read_dir(project.path().join("chats")).into_iter().flatten().flatten());
+    let id = |text: String| {
+        let first: serde_json::Value = serde_json::from_str(text.lines().next()?).ok()?;
+        first["sessionId"].as_str().map(str::to_owned)
+    };
+    files.filter_map(|file| id(std::fs::read_to_string(file.path()).ok()?)).collect()
 }
 
 fn names_below(root: &Path) -> Vec<String> {
@@ -47,7 +63,7 @@ fn uuid(name: &str) -> Option<String> {
     shape(id).then(|| id.to_owned())
 }
 
-/// Runs one prompt and returns the model's last request: all that was said in it, and all of it.
+/// Runs one prompt and returns the model's last request: all that was said in it, and all of it, its path included.
 fn ask(world: &World, agent: AgentBinary, prompt: &str, options: &[&str]) -> (Vec<String>, String) {
     let mut args = vec![agent.name(), "-p", "--prompt", prompt];
     args.extend_from_slice(options);
@@ -56,7 +72,7 @@ fn ask(world: &World, agent: AgentBinary, prompt: &str, options: &[&str]) -> (Ve
     assert_nothing_noticed(&output);
     let requests = world.server.requests("run");
     let last = requests.last().unwrap();
-    (last.said().into_iter().map(|said| said.text).collect(), format!("{:?}", last.body))
+    (last.said().into_iter().map(|said| said.text).collect(), format!("{} {:?}", last.path, last.body))
 }
 
 fn times(said: &[String], words: &str) -> usize {
@@ -136,5 +152,12 @@ fn copilot_understands_every_option() {
     options_work(AgentBinary::Copilot, &["--mcp-config", "../mcp.json"], |world, body| {
         assert!(body.contains("/more dir"), "--add-dir");
         assert!(mcp_started(world), "--mcp-config");
+    });
+}
+
+#[test]
+fn gemini_understands_every_option() {
+    options_work(AgentBinary::Gemini, &[], |_, body| {
+        assert!(body.contains("/more dir"), "--add-dir");
     });
 }

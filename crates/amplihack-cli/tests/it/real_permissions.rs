@@ -95,3 +95,21 @@ fn copilot_keeps_its_permission_levels() {
         &[("ask", NOTHING), ("edit", Did { write: true, ..NOTHING }), ("full", EVERYTHING)],
     );
 }
+
+/// Headless, Gemini does not offer a tool for which it would have to ask, so a model that asks for the shell first is not
+/// heard any further: writing is asked for alone.
+#[test]
+fn gemini_keeps_its_permission_levels() {
+    let agent = AgentBinary::Gemini;
+    assert_levels(agent, &[("ask", NOTHING), ("edit", NOTHING), ("full", EVERYTHING)]);
+    for (level, expected) in [("ask", false), ("edit", true)] {
+        World::with(agent, Script::default(), |world| {
+            let file = world.sandbox.work().join("written");
+            let write = Reply::Write { path: file.display().to_string(), text: "text".to_owned() };
+            world.server.script("run", Script::new([write, Reply::Text(HELLO.to_owned())]));
+            let args = [agent.name(), "-p", "--prompt", "go", "--permissions", level];
+            world.run(&args).assert_code(0).assert_stdout_has(HELLO);
+            assert_eq!(file.exists(), expected, "{level}");
+        });
+    }
+}

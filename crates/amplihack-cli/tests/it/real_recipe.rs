@@ -66,3 +66,8 @@ fn codex_does_the_agent_steps_of_a_recipe() {
 fn copilot_does_the_agent_steps_of_a_recipe() {
     recipe_runs(AgentBinary::Copilot);
 }
+
+#[test]
+fn gemini_does_the_agent_steps_of_a_recipe() {
+    recipe_runs(AgentBinary::Gemini);
+}

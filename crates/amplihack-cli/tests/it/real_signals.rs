@@ -90,3 +90,8 @@ fn codex_ends_on_signals() {
 fn copilot_ends_on_signals() {
     ends_on_signals(AgentBinary::Copilot);
 }
+
+#[test]
+fn gemini_ends_on_signals() {
+    ends_on_signals(AgentBinary::Gemini);
+}

@@ -1,10 +1,12 @@
 //! The streams of the real CLIs, decoded: what was done, what it used, and how it ended.
 
-use amplihack_agent::decode::{decoder, usage_file};
+use amplihack_agent::decode::decoder;
 use amplihack_agent::event::{End, FailKind, Totals};
 use amplihack_agent::framer::{Frame, Framer};
 use amplihack_agent::ledger::Ledger;
-use amplihack_agent::{AgentBinary, AgentCommand, AgentEvent, Installed, Options, Permissions, RunMode};
+use amplihack_agent::{
+    AgentBinary, AgentCommand, AgentEvent, Installed, Options, Permissions, RunMode, profile,
+};
 use amplihack_probe::model::{DONE, Reply, Script};
 use amplihack_testkit::procs::{self, Process};
 use amplihack_testkit::{Output, Run};
@@ -69,7 +71,7 @@ fn totals(world: &World, agent: AgentBinary, events: &[AgentEvent]) -> Totals {
         }
     }
     if let Ok(file) = std::fs::read(world.sandbox.root().join("usage.json")) {
-        ledger.observe(&usage_file(agent, &file).unwrap());
+        ledger.observe(&profile(agent).counts.usage_file.unwrap()(&file).unwrap());
     }
     ledger.totals()
 }
@@ -139,6 +141,11 @@ fn copilot_streams_what_it_does() {
     streams(AgentBinary::Copilot);
 }
 
+#[test]
+fn gemini_streams_what_it_does() {
+    streams(AgentBinary::Gemini);
+}
+
 /// A run and the same session resumed, as amplihack keeps them: together they used what the model says, and each its part.
 fn resumed(agent: AgentBinary) {
     World::with(agent, Script::new([Reply::Text(DONE.to_owned())]), |world| {
@@ -176,6 +183,11 @@ fn codex_resumed_is_counted_once() {
 #[test]
 fn copilot_resumed_is_counted_once() {
     resumed(AgentBinary::Copilot);
+}
+
+#[test]
+fn gemini_resumed_is_counted_once() {
+    resumed(AgentBinary::Gemini);
 }
 
 /// Claude states its output tokens while it works only where it is asked to: a message's own lines count none of them.
@@ -229,6 +241,12 @@ fn copilot_says_why_it_failed() {
     says_why(AgentBinary::Copilot, &[(401, FailKind::Auth), (400, FailKind::Agent)]);
 }
 
+/// After 429 and 500 it tries for more than a minute, whatever its settings say.
+#[test]
+fn gemini_says_why_it_failed() {
+    says_why(AgentBinary::Gemini, &[(401, FailKind::Auth), (400, FailKind::Agent)]);
+}
+
 /// Copilot tries for 20 s after these.
 #[test]
 fn copilot_says_that_it_was_limited() {
@@ -279,4 +297,10 @@ fn codex_does_not_tell_that_it_was_interrupted() {
 #[test]
 fn copilot_tells_that_it_was_interrupted() {
     interrupted(AgentBinary::Copilot, |end| assert_eq!(end.name(), "interrupted", "{end:?}"));
+}
+
+/// It ends with 0 and without a record: who ended it has to know.
+#[test]
+fn gemini_does_not_tell_that_it_was_interrupted() {
+    interrupted(AgentBinary::Gemini, |end| assert_eq!(end.name(), "failed", "{end:?}"));
 }

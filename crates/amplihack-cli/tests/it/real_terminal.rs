@@ -82,3 +82,8 @@ fn codex_takes_a_prompt_in_a_terminal() {
 fn copilot_takes_a_prompt_in_a_terminal() {
     takes_a_prompt(AgentBinary::Copilot, "/exit");
 }
+
+#[test]
+fn gemini_takes_a_prompt_in_a_terminal() {
+    takes_a_prompt(AgentBinary::Gemini, "/quit");
+}

@@ -29,11 +29,14 @@ pub enum Dialect {
     CopilotAsClaude,
     /// Copilot where a hook is registered by one of its own event names.
     Copilot,
+    /// Gemini CLI: Claude's shape with names of its own.
+    Gemini,
 }
 
 impl Dialect {
     /// All dialects, in the order in which a payload is held against them.
-    pub const ALL: [Self; 4] = [Self::Copilot, Self::Codex, Self::CopilotAsClaude, Self::Claude];
+    pub const ALL: [Self; 5] =
+        [Self::Copilot, Self::Codex, Self::Gemini, Self::CopilotAsClaude, Self::Claude];
 
     /// The agent that speaks so.
     pub fn host(self) -> AgentBinary {

@@ -57,6 +57,11 @@ pub fn kind(dialect: Dialect, name: &str) -> Kind {
         let of_hosts = std::iter::once(dialect).chain(Dialect::ALL).flat_map(known);
         of_hosts.chain(ELSEWHERE.iter().copied()).find(|(known, _)| *known == name).map(|(_, kind)| kind)
     };
+    // Gemini joins server and tool by one line, which both may have in their names.
+    if let Some(rest) = name.strip_prefix("mcp_").filter(|rest| !rest.starts_with('_')) {
+        let tools = rest.match_indices('_').map(|(line, _)| &rest[line + 1..]);
+        return tools.filter_map(look_up).find(|kind| *kind != Kind::Agent).unwrap_or(Kind::Mcp);
+    }
     // A server's tool does what its own name says, whoever the server is.
     let served = if name.starts_with("mcp__") || name.starts_with("mcp.") {
         name.rsplit("__").next().map(|tool| tool.rsplit('.').next().unwrap_or(tool))
@@ -91,6 +96,8 @@ mod tests {
         assert_eq!(kind(Dialect::Claude, "mcp__a__b__Execute_Command"), Kind::Shell);
         assert_eq!(kind(Dialect::Copilot, "desktop/start_process"), Kind::Shell);
         assert_eq!(kind(Dialect::Copilot, "github-mcp-server/list"), Kind::Mcp);
+        assert_eq!(kind(Dialect::Gemini, "mcp_my_files_write_file"), Kind::Write);
+        assert_eq!(kind(Dialect::Gemini, "mcp_github_create_issue"), Kind::Mcp);
         assert_eq!(kind(Dialect::Claude, "Hammer"), Kind::Unknown);
     }
 }

@@ -6,6 +6,7 @@
 mod claude;
 mod codex;
 mod copilot;
+mod gemini;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -65,6 +66,7 @@ pub(crate) fn host(agent: AgentBinary) -> Result<&'static Host, &'static str> {
         AgentBinary::Claude => &claude::HOST,
         AgentBinary::Codex => &codex::HOST,
         AgentBinary::Copilot => &copilot::HOST,
+        AgentBinary::Gemini => &gemini::HOST,
         AgentBinary::Amp => return Err("its permission rules hold it instead"),
         _ => return Err("no guard holds it"),
     })
@@ -75,6 +77,7 @@ pub(crate) const fn speech(dialect: Dialect) -> &'static Speech {
     match dialect {
         Dialect::Copilot => &copilot::OWN,
         Dialect::Codex => &codex::SPEECH,
+        Dialect::Gemini => &gemini::SPEECH,
         Dialect::CopilotAsClaude => &copilot::AS_CLAUDE,
         Dialect::Claude => &claude::SPEECH,
     }

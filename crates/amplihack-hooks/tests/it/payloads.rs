@@ -23,6 +23,7 @@ fn recorded_tool_calls_are_read_from_every_dialect() {
         ("codex-PreToolUse.json", Dialect::Codex),
         ("copilot-preToolUse.json", Dialect::Copilot),
         ("copilot-via-claude-settings-PreToolUse.json", Dialect::CopilotAsClaude),
+        ("gemini-BeforeTool.json", Dialect::Gemini),
     ];
     for (file, dialect) in all {
         let call = read(&recorded(file), HookEvent::PreToolUse, None, Path::new("/x")).unwrap();
@@ -66,6 +67,11 @@ fn recorded_events_without_a_tool_are_read() {
         ("copilot-agentStop.json", HookEvent::Stop, Dialect::Copilot, false),
         ("copilot-via-claude-settings-Stop.json", HookEvent::Stop, Dialect::CopilotAsClaude, false),
         ("claude-PreCompact.json", HookEvent::PreCompact, Dialect::Claude, false),
+        ("gemini-SessionStart.json", HookEvent::SessionStart, Dialect::Gemini, false),
+        ("gemini-BeforeAgent.json", HookEvent::UserPromptSubmit, Dialect::Gemini, true),
+        ("gemini-AfterAgent.json", HookEvent::Stop, Dialect::Gemini, true),
+        ("gemini-PreCompress.json", HookEvent::PreCompact, Dialect::Gemini, false),
+        ("gemini-SessionEnd.json", HookEvent::SessionStop, Dialect::Gemini, false),
         ("codex-SessionEnd.json", HookEvent::SessionStop, Dialect::Codex, false),
         ("copilot-errorOccurred.json", HookEvent::ErrorOccurred, Dialect::Copilot, false),
     ];

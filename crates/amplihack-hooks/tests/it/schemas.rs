@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 fn schema(dialect: Dialect, event: &str) -> Value {
     let file = match dialect {
-        Dialect::Claude => "claude",
+        // Gemini is answered as Claude is, and passes over what it does not know.
+        Dialect::Claude | Dialect::Gemini => "claude",
         Dialect::Codex => "codex",
         Dialect::CopilotAsClaude => "copilot-as-claude",
         Dialect::Copilot => "copilot",

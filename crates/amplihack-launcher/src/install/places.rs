@@ -46,6 +46,7 @@ pub(crate) struct Places {
     codex: PathBuf,
     pub(crate) copilot: PathBuf,
     amp: PathBuf,
+    gemini: PathBuf,
 }
 
 impl Places {
@@ -65,13 +66,14 @@ impl Places {
             codex,
             copilot: named("COPILOT_HOME", ".copilot"),
             amp: named("XDG_CONFIG_HOME", ".config").join("amp"),
+            gemini: named("GEMINI_CLI_HOME", "").join(".gemini"),
             home,
         })
     }
 
     /// The file that holds the registration of `agent`; `None` for one that has none.
     pub(crate) fn registration(&self, agent: AgentBinary, scope: &Scope) -> Option<PathBuf> {
-        use AgentBinary::{Amp, Claude, Codex, Copilot};
+        use AgentBinary::{Amp, Claude, Codex, Copilot, Gemini};
         Some(match (agent, scope) {
             (Claude, Scope::User) => self.claude.join("settings.json"),
             (Claude, Scope::Repository(root)) => root.join(".claude/settings.json"),
@@ -85,6 +87,8 @@ impl Places {
             }
             (Amp, Scope::User) => with_comments(&self.amp),
             (Amp, Scope::Repository(root)) => with_comments(&root.join(".amp")),
+            (Gemini, Scope::User) => self.gemini.join("settings.json"),
+            (Gemini, Scope::Repository(root)) => root.join(".gemini/settings.json"),
             _ => return None,
         })
     }

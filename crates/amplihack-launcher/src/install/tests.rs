@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::*;
 
-const ALL: [AgentBinary; 4] =
-    [AgentBinary::Claude, AgentBinary::Codex, AgentBinary::Copilot, AgentBinary::Amp];
+const ALL: [AgentBinary; 5] =
+    [AgentBinary::Claude, AgentBinary::Codex, AgentBinary::Copilot, AgentBinary::Amp, AgentBinary::Gemini];
 
 /// A home and a repository, with files of a user in both.
 struct Place {

@@ -3,6 +3,7 @@
 mod claude;
 mod codex;
 mod copilot;
+mod gemini;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -26,6 +27,7 @@ pub(crate) fn probed(agent: AgentBinary) -> Option<&'static Probed> {
         AgentBinary::Claude => Some(&claude::PROBED),
         AgentBinary::Codex => Some(&codex::PROBED),
         AgentBinary::Copilot => Some(&copilot::PROBED),
+        AgentBinary::Gemini => Some(&gemini::PROBED),
         _ => None,
     }
 }

@@ -137,14 +137,13 @@ async fn model_call(shared: &Shared, route: &Route<'_>, dialect: Dialect, reques
         }
     };
     shared.run(&route.run, |run| run.totals.add(script.usage));
-    spoken(dialect, request, &answer, script.usage)
+    if dialect.streams(route.rest, request) {
+        return streamed(sse::encode(&dialect.events(request, &answer, script.usage)));
+    }
+    json_response(StatusCode::OK, &dialect.whole(request, &answer, script.usage))
 }
 
-fn spoken(dialect: Dialect, request: &Value, answer: &Answer, usage: Usage) -> Response {
-    if request["stream"] != json!(true) {
-        return json_response(StatusCode::OK, &dialect.whole(request, answer, usage));
-    }
-    let wire = sse::encode(&dialect.events(request, answer, usage));
+fn streamed(wire: String) -> Response {
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     (headers, wire).into_response()
 }
@@ -171,6 +170,9 @@ fn other(method: &Method, rest: &str) -> Response {
     });
     if *method == Method::POST && rest.ends_with("/count_tokens") {
         return json_response(StatusCode::OK, &json!({"input_tokens": Usage::default().input}));
+    }
+    if *method == Method::POST && rest.ends_with(":countTokens") {
+        return json_response(StatusCode::OK, &json!({"totalTokens": Usage::default().input}));
     }
     if *method == Method::HEAD {
         return StatusCode::OK.into_response();

@@ -1,10 +1,13 @@
-//! The three wire dialects behind one interface: read a request, shape an answer.
+//! The wire dialects behind one interface: read a request, shape an answer.
 
 use serde_json::{Value, json};
 
 use super::script::Usage;
 use super::sse::Event;
-use super::{anthropic, chat, responses};
+use super::{anthropic, chat, gemini, responses};
+
+/// How the path of a call ends that wants Gemini's answer as a stream.
+const STREAM: &str = ":streamGenerateContent";
 
 /// The API that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub enum Dialect {
     Responses,
     /// OpenAI Chat Completions: `…/chat/completions`.
     Chat,
+    /// Gemini: `…/models/MODEL:generateContent` and `:streamGenerateContent`.
+    Gemini,
 }
 
 impl Dialect {
@@ -27,22 +32,31 @@ impl Dialect {
             Some(Self::Responses)
         } else if path.ends_with("/chat/completions") {
             Some(Self::Chat)
+        } else if path.ends_with(":generateContent") || path.ends_with(STREAM) {
+            Some(Self::Gemini)
         } else {
             None
         }
     }
 
-    /// The names of the tools that a request offers.
-    pub(crate) fn tools(self, request: &Value) -> Vec<&str> {
-        items(&request["tools"]).iter().filter_map(|tool| self.tool_name(tool)).collect()
+    /// Whether a call to this path wants its answer as a stream.
+    pub(crate) fn streams(self, path: &str, request: &Value) -> bool {
+        match self {
+            Self::Gemini => path.ends_with(STREAM),
+            Self::Anthropic | Self::Responses | Self::Chat => request["stream"] == json!(true),
+        }
     }
 
-    fn tool_name(self, tool: &Value) -> Option<&str> {
+    /// The names of the tools that a request offers.
+    pub(crate) fn tools(self, request: &Value) -> Vec<&str> {
+        let named =
+            |name: fn(&Value) -> Option<&str>| items(&request["tools"]).iter().filter_map(name).collect();
         match self {
-            Self::Anthropic => tool["name"].as_str(),
+            Self::Anthropic => named(|tool| tool["name"].as_str()),
             // Built-in tools such as `local_shell` have a type instead of a name.
-            Self::Responses => tool["name"].as_str().or_else(|| tool["type"].as_str()),
-            Self::Chat => tool["function"]["name"].as_str(),
+            Self::Responses => named(|tool| tool["name"].as_str().or_else(|| tool["type"].as_str())),
+            Self::Chat => named(|tool| tool["function"]["name"].as_str()),
+            Self::Gemini => gemini::tools(request),
         }
     }
 
@@ -52,6 +66,7 @@ impl Dialect {
             Self::Anthropic => anthropic::turns(request),
             Self::Responses => responses::turns(request),
             Self::Chat => chat::turns(request),
+            Self::Gemini => gemini::turns(request),
         }
     }
 
@@ -61,6 +76,7 @@ impl Dialect {
             Self::Anthropic => anthropic::said(request),
             Self::Responses => responses::said(request),
             Self::Chat => chat::said(request),
+            Self::Gemini => gemini::said(request),
         }
     }
 
@@ -70,6 +86,7 @@ impl Dialect {
             Self::Anthropic => anthropic::events(request, answer, usage),
             Self::Responses => responses::events(request, answer, usage),
             Self::Chat => chat::events(request, answer, usage),
+            Self::Gemini => gemini::events(request, answer, usage),
         }
     }
 
@@ -79,6 +96,7 @@ impl Dialect {
             Self::Anthropic => anthropic::whole(request, answer, usage),
             Self::Responses => responses::whole(request, answer, usage),
             Self::Chat => chat::whole(request, answer, usage),
+            Self::Gemini => gemini::whole(request, answer, usage),
         }
     }
 
@@ -99,6 +117,7 @@ impl Dialect {
             Self::Responses | Self::Chat => {
                 json!({"error": {"message": message, "type": kind, "param": null, "code": kind}})
             }
+            Self::Gemini => gemini::error(status, &message),
         }
     }
 }
@@ -192,6 +211,7 @@ pub(crate) fn write_call(id: String, offered: &[&str], path: &str, text: &str) -
     let (tool, input) = [
         ("Write", json!({"file_path": path, "content": text})),
         ("create", json!({"path": path, "file_text": text})),
+        ("write_file", json!({"file_path": path, "content": text})),
     ]
     .into_iter()
     .find(|(tool, _)| offered.contains(tool))?;
@@ -216,6 +236,10 @@ mod tests {
         assert_eq!(Dialect::of_path("/v1/messages"), Some(Dialect::Anthropic));
         assert_eq!(Dialect::of_path("/responses"), Some(Dialect::Responses));
         assert_eq!(Dialect::of_path("/v1/chat/completions"), Some(Dialect::Chat));
+        let stream = "/v1beta/models/m:streamGenerateContent";
+        assert_eq!(Dialect::of_path(stream), Some(Dialect::Gemini));
+        assert!(Dialect::Gemini.streams(stream, &Value::Null));
+        assert_eq!(Dialect::of_path("/v1beta/models/m:countTokens"), None);
         assert_eq!(Dialect::of_path("/v1/messages/count_tokens"), None);
         assert_eq!(Dialect::of_path("/v1/models"), None);
     }

@@ -9,6 +9,7 @@ mod body;
 mod chat;
 mod delivery;
 mod dialect;
+mod gemini;
 mod log;
 mod responses;
 mod route;

@@ -28,7 +28,7 @@ pub(super) enum Content {
 }
 
 /// Settings on hooks in files that have others besides.
-const KEYS: &[&str] = &["disableAllHooks", "hooks"];
+const KEYS: &[&str] = &["disableAllHooks", "hooks", "hooksConfig"];
 
 /// The part of a file with these bytes; `None` if there is nothing on hooks in it. `hooks` grows by the hooks found.
 pub(super) fn content(bytes: &[u8], part: Part, hooks: &mut usize) -> Option<Content> {

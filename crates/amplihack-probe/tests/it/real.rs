@@ -24,6 +24,7 @@ pub(crate) fn program(agent: AgentBinary) -> Option<PathBuf> {
         AgentBinary::Claude => "@anthropic-ai/claude-code-linux-x64/claude",
         AgentBinary::Codex => "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
         AgentBinary::Copilot => "@github/copilot-linux-x64/copilot",
+        AgentBinary::Gemini => "@google/gemini-cli/bundle/gemini.js",
         other => panic!("{other} is no judge here"),
     });
     let found = program.canonicalize().ok();
@@ -41,6 +42,7 @@ pub(crate) fn arguments(agent: AgentBinary) -> &'static [&'static str] {
         }
         AgentBinary::Codex => &["exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "-"],
         AgentBinary::Copilot => &["--allow-all-tools", "--output-format", "json"],
+        AgentBinary::Gemini => &["--yolo", "--output-format", "stream-json"],
         other => panic!("{other} is no judge here"),
     }
 }
@@ -141,7 +143,7 @@ fn tricky(bytes: usize) -> String {
 /// Copilot puts the time before a prompt; the others hand it on as it is.
 fn assert_delivered(agent: AgentBinary, server: &ModelServer, run: &str, prompt: &str, report: &str) {
     match (agent, server.delivered(run, prompt)) {
-        (AgentBinary::Claude | AgentBinary::Codex, Delivery::Exact) => {}
+        (AgentBinary::Claude | AgentBinary::Codex | AgentBinary::Gemini, Delivery::Exact) => {}
         (AgentBinary::Copilot, Delivery::Contained { role, before, .. })
             if role == "user" && before.starts_with("<current_datetime>") => {}
         (_, delivery) => panic!("{agent}: {delivery:?}\n{report}"),
@@ -278,6 +280,7 @@ macro_rules! judge {
 judge!(claude, AgentBinary::Claude);
 judge!(codex, AgentBinary::Codex);
 judge!(copilot, AgentBinary::Copilot);
+judge!(gemini, AgentBinary::Gemini);
 
 /// Copilot speaks all three dialects, and needs more of each than the agents at home in them.
 #[tokio::test]

@@ -80,6 +80,7 @@ fn version_line(name: &str) -> &'static str {
         "claude" => "2.1.332 (Claude Code)",
         "codex" => "codex-cli 0.171.0",
         "copilot" => "GitHub Copilot CLI 1.0.102.",
+        "gemini" => "0.61.0",
         "amp" => "0.0.1790142911-g7618fb (released 2026-09-23T05:55:11.000Z, 65d ago)",
         "amplifier" => "amplifier, version 0.1.0",
         _ => "fake-agent 1.0.0",

@@ -81,6 +81,17 @@ fn invariants_name_tests_that_exist() {
 }
 
 #[test]
+fn where_to_add_things_names_files_that_exist() {
+    let document = read("ARCHITECTURE.md");
+    let section = document.split("## Where to add things").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let words = section.expect("ARCHITECTURE.md says where to add things").split('`').skip(1).step_by(2);
+    let files: Vec<&str> = words.filter(|word| word.contains('/') && !word.contains(' ')).collect();
+    assert!(files.len() > 30, "{files:?}");
+    let missing = files.into_iter().filter(|file| !amplihack_testkit::workspace().join(file).exists());
+    none("ARCHITECTURE.md names a file that does not exist", missing.map(str::to_owned));
+}
+
+#[test]
 fn no_path_of_one_machine_is_in_a_file() {
     // Put together here, so that this file does not hold what it looks for.
     let forbidden =

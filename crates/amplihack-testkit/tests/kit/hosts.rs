@@ -108,7 +108,7 @@ fn tmux_shows_what_is_typed_and_goes_away() {
 #[test]
 fn installed_real_agents_start() {
     let sandbox = Sandbox::new();
-    for (agent, line) in [("claude", "(Claude Code)"), ("codex", "codex-cli ")] {
+    for (agent, line) in [("claude", "(Claude Code)"), ("codex", "codex-cli "), ("gemini", "0.61.0")] {
         if let Some(program) = real::real_agent(agent) {
             let net = NetNs::new();
             let mut command = sandbox.command(&program);

@@ -28,11 +28,14 @@ pub enum AgentBinary {
     Amplifier,
     /// Amp.
     Amp,
+    /// Google Gemini CLI.
+    Gemini,
 }
 
 impl AgentBinary {
     /// All agents in the order in which reports list them.
-    pub const ALL: [Self; 5] = [Self::Claude, Self::Copilot, Self::Codex, Self::Amplifier, Self::Amp];
+    pub const ALL: [Self; 6] =
+        [Self::Claude, Self::Copilot, Self::Codex, Self::Amplifier, Self::Amp, Self::Gemini];
 
     /// The agent when nothing else says which.
     pub const DEFAULT: Self = Self::Copilot;
@@ -45,6 +48,7 @@ impl AgentBinary {
             Self::Codex => "codex",
             Self::Amplifier => "amplifier",
             Self::Amp => "amp",
+            Self::Gemini => "gemini",
         }
     }
 

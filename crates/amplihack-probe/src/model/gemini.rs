@@ -1,0 +1,137 @@
+//! Gemini's `generateContent`: what Gemini CLI speaks.
+
+use serde_json::{Value, json};
+
+use super::dialect::{Answer, Said, Turn, items, texts};
+use super::script::Usage;
+use super::sse::Event;
+
+/// The names of the tools that a request declares.
+pub(crate) fn tools(request: &Value) -> Vec<&str> {
+    let declared = items(&request["tools"]).iter().flat_map(|tool| items(&tool["functionDeclarations"]));
+    declared.filter_map(|function| function["name"].as_str()).collect()
+}
+
+/// What each message is. A tool's answer is a part of a message of the user.
+pub(crate) fn turns(request: &Value) -> Vec<Turn> {
+    items(&request["contents"])
+        .iter()
+        .map(|content| match content["role"].as_str() {
+            Some("model") => Turn::Model,
+            Some("user") if answers(content).next().is_some() => Turn::ToolResult,
+            Some("user") => Turn::Prompt,
+            _ => Turn::Other,
+        })
+        .collect()
+}
+
+/// Every text of the system instruction and the messages; a tool's answers count as role `tool`.
+pub(crate) fn said(request: &Value) -> Vec<Said> {
+    let mut said = texts("system", &request["systemInstruction"]["parts"]);
+    for content in items(&request["contents"]) {
+        said.extend(texts(content["role"].as_str().unwrap_or_default(), &content["parts"]));
+        for answer in answers(content) {
+            let texts = answer.as_object().into_iter().flat_map(|fields| fields.values());
+            said.extend(
+                texts
+                    .filter_map(Value::as_str)
+                    .map(|text| Said { role: "tool".to_owned(), text: text.to_owned() }),
+            );
+        }
+    }
+    said
+}
+
+fn answers(content: &Value) -> impl Iterator<Item = &Value> {
+    items(&content["parts"])
+        .iter()
+        .map(|part| &part["functionResponse"]["response"])
+        .filter(|answer| !answer.is_null())
+}
+
+/// The whole answer. Where the request wants JSON by a schema, which is how the CLI chooses among models, it is an object.
+pub(crate) fn whole(request: &Value, answer: &Answer, usage: Usage) -> Value {
+    let settings = &request["generationConfig"];
+    let schema = !settings["responseJsonSchema"].is_null() || !settings["responseSchema"].is_null();
+    let part = match answer {
+        Answer::Text(_) if schema => {
+            let choice = json!({
+                "reasoning": "scripted", "model_choice": "flash", "complexity_reasoning": "scripted", "complexity_score": 1,
+            });
+            json!({"text": choice.to_string()})
+        }
+        Answer::Text(text) => json!({"text": text}),
+        Answer::Call { tool, input, .. } => json!({"functionCall": {"name": tool, "args": input}}),
+    };
+    let prompt = usage.input + usage.cached;
+    json!({
+        "candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {
+            "promptTokenCount": prompt,
+            "cachedContentTokenCount": usage.cached,
+            "candidatesTokenCount": usage.output,
+            "totalTokenCount": prompt + usage.output,
+        },
+        "modelVersion": super::MODEL,
+        "responseId": format!("resp-scripted{:04}", items(&request["contents"]).len()),
+    })
+}
+
+/// The answer as a stream: one event.
+pub(crate) fn events(request: &Value, answer: &Answer, usage: Usage) -> Vec<Event> {
+    vec![Event::Data(whole(request, answer, usage))]
+}
+
+/// The body of an HTTP error.
+pub(crate) fn error(status: u16, message: &str) -> Value {
+    let word = match status {
+        400 => "INVALID_ARGUMENT",
+        401 => "UNAUTHENTICATED",
+        403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        429 => "RESOURCE_EXHAUSTED",
+        _ => "INTERNAL",
+    };
+    json!({"error": {"code": status, "message": message, "status": word}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Value {
+        json!({
+            "systemInstruction": {"role": "user", "parts": [{"text": "S"}]},
+            "contents": [
+                {"role": "user", "parts": [{"text": "P"}]},
+                {"role": "model", "parts": [{"functionCall": {"name": "run_shell_command", "args": {}}}]},
+                {"role": "user", "parts": [{"functionResponse": {"name": "run_shell_command", "response": {"output": "R"}}}]},
+            ],
+            "tools": [{"functionDeclarations": [{"name": "glob"}, {"name": "run_shell_command"}]}],
+        })
+    }
+
+    #[test]
+    fn an_answer_of_a_tool_is_no_prompt_and_every_text_keeps_its_role() {
+        let request = request();
+        assert_eq!(turns(&request), [Turn::Prompt, Turn::Model, Turn::ToolResult]);
+        assert_eq!(tools(&request), ["glob", "run_shell_command"]);
+        let said: Vec<_> =
+            said(&request).into_iter().map(|said| format!("{}={}", said.role, said.text)).collect();
+        assert_eq!(said, ["system=S", "user=P", "tool=R"]);
+    }
+
+    #[test]
+    fn a_call_and_its_usage_are_one_event_and_a_schema_gets_an_object() {
+        let answer = Answer::shell("1".to_owned(), "run_shell_command", "id");
+        let [Event::Data(event)] = &events(&request(), &answer, Usage::default())[..] else {
+            panic!("one event")
+        };
+        assert_eq!(event["candidates"][0]["content"]["parts"][0]["functionCall"]["args"]["command"], "id");
+        assert_eq!(event["usageMetadata"]["promptTokenCount"], 14, "Gemini counts cached tokens as input");
+        let asked = json!({"generationConfig": {"responseJsonSchema": {}}});
+        let whole = whole(&asked, &Answer::Text("t".to_owned()), Usage::default());
+        let text = whole["candidates"][0]["content"]["parts"][0]["text"].as_str().unwrap();
+        assert_eq!(serde_json::from_str::<Value>(text).unwrap()["model_choice"], "flash");
+    }
+}
