@@ -310,7 +310,8 @@ recover() {
 # put FILE PLACE: in one step; whoever runs the old one goes on with it.
 put() {
     mkdir -p "$(dirname "$2")"
-    keep "$1" "$2.amplihack-new"
+    # A copy: a rename over another name of the same file does nothing.
+    cp -pP "$1" "$2.amplihack-new"
     mv -f "$2.amplihack-new" "$2"
 }
 
