@@ -294,12 +294,14 @@ recover() {
     [ ! -f "$state/previous.new/installed" ] || names_in "$state/previous.new/installed" >>"$work/names"
     while read -r name; do
         place=$(place_of "$name")
+        rm -f "$place.amplihack-new"
         if [ -f "$state/previous.new/$name" ]; then
             put "$state/previous.new/$name" "$place"
         elif there "$state/replaced/$name"; then
             put "$state/replaced/$name" "$place"
         else
             rm -f "$place"
+            tidy "$(dirname "$place")"
         fi
     done <"$work/names"
     rm -rf "$state/previous.new"
@@ -428,6 +430,8 @@ lock() {
         fi
     fi
     locked=yes
+    # Of one that was killed.
+    rm -rf "$state"/stage.* "$state"/installing.*
     printf '%s\n' $$ >"$state/lock/pid"
 }
 
