@@ -462,7 +462,7 @@ uninstall() {
         "$programs/amplihack" uninstall >/dev/null </dev/null || fail 'the hooks could not be taken out; nothing was removed'
         left=${AMPLIHACK_HOME:-$HOME/.amplihack}/install/journal.json
         if [ -f "$left" ] && [ -z "$force" ]; then
-            fail "hooks are still installed in repositories, see $left; run there: amplihack uninstall --scope repo; nothing was removed"
+            fail "hooks are still installed in repositories, see $left; run there: amplihack uninstall --scope repo; the programs stay until then"
         fi
     fi
     names_in "$state/installed" >"$work/names"
