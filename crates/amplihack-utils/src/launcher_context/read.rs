@@ -198,6 +198,8 @@ mod tests {
         let text = r#"{"launcher":"amp","x":"[[[[[[[[[[\"[[[[[[[[[[\\"}"#;
         assert_eq!(parse(text.as_bytes(), None).unwrap().launcher, AgentBinary::Amp);
         assert_eq!(depth(br"\[["), 2, "outside of strings a backslash hides nothing");
+        assert_eq!(depth(br#"[["]]"[["#), 4, "a bracket in a string closes nothing");
+        assert_eq!(depth(b"[[]{}[]]{}"), 2, "what is closed does not count any more");
     }
 
     #[test]
