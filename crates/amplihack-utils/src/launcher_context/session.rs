@@ -259,6 +259,17 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_removed_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let id = SessionId::parse("s1").unwrap();
+        SessionContext::remove(dir.path(), &id).unwrap();
+        let path = SessionContext::path(dir.path(), &id);
+        std::fs::create_dir_all(path.join("x")).unwrap();
+        let error = SessionContext::remove(dir.path(), &id).unwrap_err();
+        assert!(matches!(&error, ContextError::Io { path: named, .. } if *named == path), "{error}");
+    }
+
+    #[test]
     fn a_damaged_file_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let id = SessionId::parse("s1").unwrap();
