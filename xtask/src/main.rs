@@ -1,4 +1,5 @@
-//! Chores of this workspace: `cargo xtask test | dist | docs | man | examples | minimal-versions | bench`. The standard library only, so that it starts fast.
+//! Chores of this workspace: `cargo xtask test | nightly | dist | docs | man | examples | minimal-versions | bench`. The standard library only, so that
+//! it starts fast.
 
 mod agents;
 mod bench;
@@ -9,6 +10,7 @@ mod docs;
 mod examples;
 mod man;
 mod minimal_versions;
+mod nightly;
 mod shell;
 mod summary;
 mod test;
@@ -18,6 +20,8 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need, then run them
+       cargo xtask nightly [--seconds N] [--seed N] [--fuzz-only]
+                                                  every fuzz program for N seconds (60), then the long form of the tests
        cargo xtask dist [--bins DIR] [--out DIR]  a release: static binaries, completions, manual, sums; --bins: of these binaries
        cargo xtask docs [--check]                 API documentation and generated pages; --check: fail if a page is out of date
        cargo xtask man [DIR]                      manual pages of every command, into dist/man
@@ -36,6 +40,7 @@ fn main() -> ExitCode {
     let done = match chore {
         Some("test") => test::run(rest),
         Some("dist") => dist::run(rest),
+        Some("nightly") => nightly::run(rest),
         Some("docs") => docs::run(rest),
         Some("man") => man::run(rest),
         Some("minimal-versions") => minimal_versions::run(rest),

@@ -107,8 +107,8 @@ impl Cleaner {
     }
 }
 
-/// `text` with controls and other characters that hide or turn text as their numbers, which every font has.
-fn visible(text: &str) -> String {
+/// `text` with controls and other characters that hide or turn text as their numbers, which every font has. Line breaks and tabs stay.
+pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {

@@ -3,6 +3,7 @@
 //! The engine below, which knows no agent, is held to the same tables in `amplihack-utils`.
 #![expect(clippy::unwrap_used, reason = "a test fails by panic; helpers outside of #[test] functions too")]
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};

@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use amplihack_utils::git::path;
+
 use crate::error::AutoError;
 use crate::process::Processes;
 
 /// The most that is kept of a diff.
 const MAX_DIFF: usize = 8 * 1024 * 1024;
+/// What git says where it could not write the picture itself.
+const NO_PICTURE: &[&str] = &["index file corrupt", "unable to write", "No space left", "index.lock"];
 
 /// Takes pictures of the files of one repository's working tree.
 #[derive(Debug)]
@@ -20,28 +24,36 @@ pub struct Pictures {
 impl Pictures {
     /// Pictures of the repository around `directory`, kept in the run's directory `keep`. `None` outside a repository.
     pub async fn of(processes: &Processes, directory: &Path, keep: &Path) -> Result<Option<Self>, AutoError> {
-        let args = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-path", "objects"];
-        let said = match processes.git("look for the repository", directory, &[], args).await {
-            Ok(said) => String::from_utf8_lossy(&said).into_owned(),
-            Err(AutoError::Git { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let mut lines = said.lines();
-        let (Some(root), Some(alternates)) = (lines.next(), lines.next()) else { return Ok(None) };
+        let mut paths = Vec::new();
+        // One at a time: a path may have line breaks.
+        for asked in [&["--show-toplevel"][..], &["--git-path", "objects"]] {
+            let args = ["rev-parse", "--path-format=absolute"].iter().chain(asked);
+            match processes.git("look for the repository", directory, &[], args).await {
+                Ok(said) => paths.push(path(&said)),
+                Err(AutoError::Git { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        let (Some(alternates), Some(root)) = (paths.pop(), paths.pop()) else { return Ok(None) };
         let objects = keep.join("objects");
         std::fs::create_dir_all(&objects).map_err(AutoError::file(&objects))?;
-        Ok(Some(Self {
-            root: root.into(),
-            index: keep.join("index"),
-            objects,
-            alternates: alternates.into(),
-        }))
+        Ok(Some(Self { root, index: keep.join("index"), objects, alternates }))
     }
 
     /// The files as they are now: all that git does not ignore.
     pub async fn take(&self, processes: &Processes) -> Result<String, AutoError> {
         let env = self.env();
-        processes.git("look at the files", &self.root, &env, ["add", "--all", "--", "."]).await?;
+        let add = |more: &'static [&str]| [&["add", "--all"][..], more, &["--", "."]].concat();
+        let added = processes.git_says(&self.root, &env, add(&[])).await?;
+        if !added.exit.success() {
+            // A repository without a commit, or a file that cannot be read, must not hide the others.
+            let left = processes.git_says(&self.root, &env, add(&["--ignore-errors"])).await?;
+            let said = String::from_utf8_lossy(&left.stderr);
+            if NO_PICTURE.iter().any(|sign| said.contains(sign)) || left.late {
+                let said = said.trim().replace('\n', "; ");
+                return Err(AutoError::Git { what: "look at the files", said });
+            }
+        }
         let tree = processes.git("look at the files", &self.root, &env, ["write-tree"]).await?;
         Ok(String::from_utf8_lossy(&tree).trim().to_owned())
     }

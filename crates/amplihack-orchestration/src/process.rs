@@ -88,12 +88,7 @@ impl Processes {
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
     ) -> Result<Vec<u8>, AutoError> {
-        let came = self.git_says(directory, more, args).await?;
-        if came.exit.success() && !came.late && came.interrupted.is_none() {
-            return Ok(came.stdout);
-        }
-        let said = String::from_utf8_lossy(&came.stderr).trim().replace('\n', "; ");
-        Err(AutoError::Git { what, said: if said.is_empty() { came.exit.to_string() } else { said } })
+        answered(what, self.git_says(directory, more, args).await?)
     }
 
     /// The same for a git whose exit code says something.
@@ -114,6 +109,18 @@ impl Processes {
         let mut command = git.command();
         command.envs(more.iter().copied()).args(args);
         self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await
+    }
+
+    /// Runs git with the filters that the user configured, before an agent has been there.
+    pub async fn git_as_configured<A: AsRef<OsStr>>(
+        &self,
+        what: &'static str,
+        directory: &Path,
+        args: impl IntoIterator<Item = A>,
+    ) -> Result<Vec<u8>, AutoError> {
+        let mut command = Git::new(&self.env, directory).command();
+        command.args(args);
+        answered(what, self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await?)
     }
 
     async fn run(&self, command: Command, timeout: Duration, keep: usize) -> Result<Came, AutoError> {
@@ -140,4 +147,13 @@ impl Processes {
             stderr: stderr.bytes,
         })
     }
+}
+
+/// The output of a git that ended with 0.
+fn answered(what: &'static str, came: Came) -> Result<Vec<u8>, AutoError> {
+    if came.exit.success() && !came.late && came.interrupted.is_none() {
+        return Ok(came.stdout);
+    }
+    let said = String::from_utf8_lossy(&came.stderr).trim().replace('\n', "; ");
+    Err(AutoError::Git { what, said: if said.is_empty() { came.exit.to_string() } else { said } })
 }

@@ -1,9 +1,9 @@
 //! Git as this crate runs it: hardened as [`amplihack_utils::git`] says, and without what would make other things of a repository
 //! than it holds.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use amplihack_policy::secrets::redact;
 use amplihack_session::{Deadlines, Input, Output, RunSpec, Why, run_to_end};
 use amplihack_utils::env::Env;
 use amplihack_utils::git as hardened;
+pub(crate) use amplihack_utils::git::{path, path_of};
 
 use crate::error::ErrorContext;
 
@@ -43,7 +44,7 @@ impl Git {
             return Err(ErrorContext::new(format!("{} is not a directory", directory.display())));
         }
         let mut git = hardened::Git::new(env, directory);
-        let said = Self::answer(git.programs(), Vec::new(), ANSWER).await?;
+        let said = Self::answer(git.programs(), Input::Null, ANSWER).await?;
         git.switch_off(Some(said.code), &said.stdout).map_err(ErrorContext::new)?;
         Ok(Self(git))
     }
@@ -62,6 +63,18 @@ impl Git {
         self.feed(what, args, Vec::new(), ANSWER).await
     }
 
+    /// The same with the rest of `file` as stdin, and `more` in its environment.
+    pub(crate) async fn read_file<A: AsRef<OsStr>>(
+        &self,
+        what: &str,
+        args: impl IntoIterator<Item = A>,
+        file: File,
+        more: &[(&str, &OsStr)],
+    ) -> Result<Vec<u8>, ErrorContext> {
+        let said = self.start(args, more, Input::File(file), ANSWER).await?;
+        if said.code == 0 { Ok(said.stdout) } else { Err(said.error(what)) }
+    }
+
     /// The same with `stdin`, for an answer of at most `most` bytes.
     pub(crate) async fn feed<A: AsRef<OsStr>>(
         &self,
@@ -70,6 +83,7 @@ impl Git {
         stdin: Vec<u8>,
         most: usize,
     ) -> Result<Vec<u8>, ErrorContext> {
+        let stdin = if stdin.is_empty() { Input::Null } else { Input::Bytes(stdin) };
         let said = self.start(args, &[], stdin, most).await?;
         if said.code == 0 { Ok(said.stdout) } else { Err(said.error(what)) }
     }
@@ -80,14 +94,14 @@ impl Git {
         args: impl IntoIterator<Item = A>,
         more: &[(&str, &OsStr)],
     ) -> Result<Said, ErrorContext> {
-        self.start(args, more, Vec::new(), ANSWER).await
+        self.start(args, more, Input::Null, ANSWER).await
     }
 
     async fn start<A: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = A>,
         more: &[(&str, &OsStr)],
-        stdin: Vec<u8>,
+        stdin: Input,
         most: usize,
     ) -> Result<Said, ErrorContext> {
         let mut command = self.0.command();
@@ -105,9 +119,9 @@ impl Git {
         Self::answer(command, stdin, most).await
     }
 
-    async fn answer(command: Command, stdin: Vec<u8>, most: usize) -> Result<Said, ErrorContext> {
+    async fn answer(command: Command, stdin: Input, most: usize) -> Result<Said, ErrorContext> {
         let outcome = run_to_end(RunSpec {
-            stdin: if stdin.is_empty() { Input::Null } else { Input::Bytes(stdin) },
+            stdin,
             stdout: Output::Head(most),
             stderr: Output::Tail(COMPLAINT),
             deadlines: Deadlines { total: Some(TIMEOUT), ..Deadlines::default() },
@@ -134,16 +148,6 @@ impl Said {
             if self.stderr.is_empty() { format!("it ended with {}", self.code) } else { self.stderr.clone() };
         ErrorContext::new(format!("git could not {what}: {said}"))
     }
-}
-
-/// A path out of an answer that holds nothing else.
-pub(crate) fn path(answer: &[u8]) -> PathBuf {
-    path_of(answer.strip_suffix(b"\n").unwrap_or(answer))
-}
-
-/// These bytes as a path. One that stands for a directory ends with a slash in git's answers, which goes.
-pub(crate) fn path_of(name: &[u8]) -> PathBuf {
-    OsString::from_vec(name.strip_suffix(b"/").unwrap_or(name).to_vec()).into()
 }
 
 /// Words for a command's stdin, each on a line of its own.

@@ -102,6 +102,16 @@ impl Git {
     }
 }
 
+/// A path out of an answer that holds nothing else.
+pub fn path(answer: &[u8]) -> PathBuf {
+    path_of(answer.strip_suffix(b"\n").unwrap_or(answer))
+}
+
+/// These bytes as a path. One that stands for a directory ends with a slash in git's answers, which goes.
+pub fn path_of(name: &[u8]) -> PathBuf {
+    OsString::from_vec(name.strip_suffix(b"/").unwrap_or(name).to_vec()).into()
+}
+
 /// Of the answer of [`Git::programs`]: what the repository itself configured, with a value that starts nothing.
 fn of_the_repository(answer: &[u8]) -> Vec<(OsString, OsString)> {
     let mut fields = answer.split(|&byte| byte == 0);
@@ -146,6 +156,12 @@ mod tests {
         assert_eq!(git.switch_off(None, b""), Err(TOO_OLD));
         assert_eq!(git.switch_off(Some(0), OURS), Ok(()));
         assert_eq!(git.switch_off(Some(128), b""), Ok(()));
+    }
+
+    #[test]
+    fn paths_are_bytes() {
+        assert_eq!(path(b"/a\nb\n"), PathBuf::from("/a\nb"));
+        assert_eq!(path(b"/a\xff/\n").as_os_str().as_encoded_bytes(), b"/a\xff");
     }
 
     #[test]

@@ -46,7 +46,10 @@ pub(crate) fn build(programs: &[Shipped]) -> Result<Vec<PathBuf>, Failure> {
         for program in programs.iter().filter(|program| (program.package, program.profile) == group) {
             cargo.args(["--bin", program.name]);
         }
-        shell::run(cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", flags()))?;
+        cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", flags());
+        // The grammar and its parser are C.
+        cargo.env("CFLAGS_x86_64_unknown_linux_gnu", renamed("-ffile-prefix-map="));
+        shell::run(&mut cargo)?;
     }
     let place = |program: &Shipped| shell::target().join(TARGET).join(program.profile).join(program.name);
     Ok(programs.iter().map(place).collect())
@@ -55,15 +58,17 @@ pub(crate) fn build(programs: &[Shipped]) -> Result<Vec<PathBuf>, Failure> {
 /// No loader; fixed addresses, so that no table has to be relocated and copied at each start; hashing without asking the processor what
 /// it can, which costs more on a virtual machine than the few hundred bytes of an audit line; no path of the machine that builds.
 fn flags() -> String {
-    let mut flags =
-        String::from("-C target-feature=+crt-static -C relocation-model=static --cfg sha2_backend=\"soft\"");
-    for (path, name) in own_paths() {
-        // Blanks separate flags here.
-        if !path.contains(' ') {
-            flags.extend([" --remap-path-prefix=", &path, "=", name]);
-        }
-    }
-    flags
+    format!(
+        "-C target-feature=+crt-static -C relocation-model=static --cfg sha2_backend=\"soft\"{}",
+        renamed("--remap-path-prefix=")
+    )
+}
+
+/// The flags of a compiler, of the form that `flag` begins, by which it writes no place of this machine down.
+fn renamed(flag: &str) -> String {
+    // Blanks separate flags.
+    let places = own_paths().into_iter().filter(|(path, _)| !path.contains(' '));
+    places.map(|(path, name)| format!(" {flag}{path}={name}")).collect()
 }
 
 /// Places of this machine that a compiler could write down, and what stands for them; the narrower ones last, which win.

@@ -124,7 +124,9 @@ fn places_are_chosen_by_the_environment_and_by_a_prefix() {
     let mut sandbox = scene();
     let root = sandbox.root().to_owned();
     install(&sandbox, "old", "1.0.0", &["--prefix", root.join("opt").to_str().unwrap()]).assert_code(0);
-    assert!(root.join("opt/bin/amplihack").is_file() && root.join("opt/share/man/man1/amplihack.1").is_file());
+    assert!(
+        root.join("opt/bin/amplihack").is_file() && root.join("opt/share/man/man1/amplihack.1").is_file()
+    );
     assert_eq!(home(&sandbox).len(), 0);
     sandbox.set("AMPLIHACK_INSTALL_DIR", root.join("tools")).set("XDG_DATA_HOME", root.join("data"));
     install(&sandbox, "old", "1.0.0", &[]).assert_code(0);
@@ -132,7 +134,9 @@ fn places_are_chosen_by_the_environment_and_by_a_prefix() {
     assert_eq!(home(&sandbox).len(), 0);
     // One home has one of them.
     sandbox.set("AMPLIHACK_INSTALL_DIR", root.join("others"));
-    install(&sandbox, "new", "2.0.0", &[]).assert_code(1).assert_stderr_has("/tools; set AMPLIHACK_INSTALL_DIR");
+    install(&sandbox, "new", "2.0.0", &[])
+        .assert_code(1)
+        .assert_stderr_has("/tools; set AMPLIHACK_INSTALL_DIR");
     assert!(!root.join("others").exists());
     sandbox.set("AMPLIHACK_INSTALL_DIR", "relative");
     install(&sandbox, "new", "2.0.0", &[]).assert_code(1).assert_stderr_has("no absolute path: relative");
@@ -204,7 +208,9 @@ fn what_others_put_there_is_replaced_when_asked_and_comes_back() {
     sandbox.write("home/.local/share/man/man1/amplihack.1", "my page");
     let before = home(&sandbox);
     let output = install(&sandbox, "old", "1.0.0", &[]);
-    output.assert_code(1).assert_stderr_has("this script did not install it; remove it, or replace it with --force");
+    output
+        .assert_code(1)
+        .assert_stderr_has("this script did not install it; remove it, or replace it with --force");
     assert_eq!(home(&sandbox), before);
     install(&sandbox, "old", "1.0.0", &["--force"]).assert_code(0);
     install(&sandbox, "new", "2.0.0", &[]).assert_code(0);
@@ -282,7 +288,10 @@ fn an_address_with_several_versions_needs_a_choice() {
     sandbox.write("both/SHA256SUMS", sums("old") + &sums("new"));
     let server = Server::start(&both, "");
     let url = server.url();
-    installer(&sandbox, "new", &[&url]).output().assert_code(1).assert_stderr_has("choose one with --version");
+    installer(&sandbox, "new", &[&url])
+        .output()
+        .assert_code(1)
+        .assert_stderr_has("choose one with --version");
     let absent = installer(&sandbox, "new", &[&url, "--version", "3.0.0"]).output();
     absent.assert_code(1).assert_stderr_has("lists no archive of version 3.0.0 for x86_64-unknown-linux-gnu");
     installer(&sandbox, "new", &[&url, "--version", "1.0.0"]).output().assert_code(0);

@@ -41,7 +41,9 @@ fn a_wrong_sum_changes_nothing() {
         let source = archive.to_str().unwrap();
         let refused = |args: &[&str]| {
             let output = installer(&sandbox, "new", args).output();
-            output.assert_code(1).assert_stderr_has("it is damaged, or not what was published; nothing was changed");
+            output
+                .assert_code(1)
+                .assert_stderr_has("it is damaged, or not what was published; nothing was changed");
         };
         refused(&[source, "--sha256", &wrong]);
         refused(&[&server.url(), "--sha256", &wrong]);

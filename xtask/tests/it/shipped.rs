@@ -97,7 +97,9 @@ fn registrations_hold_where_the_programs_are_and_through_an_upgrade() {
     // Gone, with the hooks: a hook without its program would stop every call.
     let repository = ["install", "--scope", "repo", "--agent", "claude"];
     amplihack(&sandbox, &place, &repository).assert_code(0);
-    installer(&["--uninstall"]).assert_code(1).assert_stderr_has("run there: amplihack uninstall --scope repo");
+    installer(&["--uninstall"])
+        .assert_code(1)
+        .assert_stderr_has("run there: amplihack uninstall --scope repo");
     assert!(place.join("amplihack").exists());
     amplihack(&sandbox, &place, &["uninstall", "--scope", "repo"]).assert_code(0);
     installer(&["--uninstall"]).assert_code(0);
@@ -111,7 +113,10 @@ fn registrations_hold_where_the_programs_are_and_through_an_upgrade() {
 fn a_run_goes_on_with_the_version_that_was_put_in_its_place() {
     let mut sandbox = Sandbox::repository();
     sandbox.fake("claude");
-    sandbox.script_for("claude", &Script::new().shell("cat \"$HOME\"/.amplihack/sessions/*/hooks/* >\"$HOME/seen\""));
+    sandbox.script_for(
+        "claude",
+        &Script::new().shell("cat \"$HOME\"/.amplihack/sessions/*/hooks/* >\"$HOME/seen\""),
+    );
     let program = sandbox.home().join("own/amplihack");
     for place in ["own", "new"] {
         std::fs::create_dir(sandbox.home().join(place)).unwrap();

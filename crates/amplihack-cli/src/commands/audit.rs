@@ -110,7 +110,10 @@ fn entries(args: &ShowArgs, dir: &Path) -> Result<u8, Failure> {
     }
     if shown.passed_over() > 0 {
         let lines = shown.passed_over();
-        ui::note("note", format!("{lines} lines are unfinished or of a newer amplihack, and were passed over"));
+        ui::note(
+            "note",
+            format!("{lines} lines are unfinished or of a newer amplihack, and were passed over"),
+        );
     }
     if args.json {
         ui::data(&format!("{:#}\n", json!(newest)))?;

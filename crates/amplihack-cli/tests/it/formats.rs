@@ -57,15 +57,18 @@ struct Format {
     newer: Newer,
 }
 
+fn format(
+    file: String,
+    read: &'static [&'static str],
+    shows: &'static str,
+    change: &'static [&'static str],
+    becomes: Change,
+    newer: Newer,
+) -> Format {
+    Format { file, read, shows, change, becomes, newer }
+}
+
 fn formats() -> Vec<Format> {
-    let format = |file: String, read, shows, change, becomes, newer| Format {
-        file,
-        read,
-        shows,
-        change,
-        becomes,
-        newer,
-    };
     let own = |path: &str| format!("{AMPLIHACK}/{path}");
     vec![
         format(
@@ -248,7 +251,10 @@ fn assert_becomes(sandbox: &Sandbox, format: &Format, before: &[u8], output: &Ou
         Change::Never => assert!(after == before, "{name} was changed\n{output}"),
         Change::Replaced => assert_ne!(after, before, "{name} is as it was\n{output}"),
         Change::Appended => {
-            assert!(after.starts_with(before) && after.len() > before.len(), "{name} does not go on\n{output}");
+            assert!(
+                after.starts_with(before) && after.len() > before.len(),
+                "{name} does not go on\n{output}"
+            );
         }
         Change::Kept => {
             assert_ne!(after, before, "{name} is as it was\n{output}");
@@ -268,7 +274,8 @@ fn prepare(sandbox: &Sandbox, format: &Format) {
     if format.file.ends_with("claude-2.1.332.json") {
         let script = amplihack_testkit::Script::new().version("2.1.332 (Claude Code)").to_json();
         // Of the version that was proved.
-        let text = format!("#!/bin/sh\nFAKE_AGENT_SCRIPT_CLAUDE='{script}' exec '{}' \"$@\"\n", fake().display());
+        let text =
+            format!("#!/bin/sh\nFAKE_AGENT_SCRIPT_CLAUDE='{script}' exec '{}' \"$@\"\n", fake().display());
         std::fs::remove_file(sandbox.bin().join("claude")).unwrap();
         let path = sandbox.write("bin/claude", text);
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -309,7 +316,9 @@ fn runs_of_0_18_that_were_killed_are_ended_by_this_version() {
     let id = SessionId::parse("20261128T203442Z-f360ef7f3316").unwrap();
     let context = SessionContext::read(&sandbox.home().join(".amplihack"), &id).unwrap().unwrap();
     assert_eq!((context.agent.name(), context.pid), ("claude", 29_199));
-    run(&sandbox, &["audit", "show"]).assert_code(0).assert_stdout_has("guards/cwd-delete claude Bash: rm -rf /");
+    run(&sandbox, &["audit", "show"])
+        .assert_code(0)
+        .assert_stdout_has("guards/cwd-delete claude Bash: rm -rf /");
     run(&sandbox, &["audit", "verify"]).assert_code(0).assert_stdout_has("the chain is whole");
 }
 
@@ -317,7 +326,9 @@ fn runs_of_0_18_that_were_killed_are_ended_by_this_version() {
 fn settings_of_0_18_are_read_and_edited_in_place() {
     let sandbox = frozen("v0.18");
     run(&sandbox, &["config", "show"]).assert_code(0).assert_stdout_has("max_depth = 7");
-    run(&sandbox, &["policy", "check", "terraform apply"]).assert_code(4).assert_stdout_has("user/plans-only");
+    run(&sandbox, &["policy", "check", "terraform apply"])
+        .assert_code(4)
+        .assert_stdout_has("user/plans-only");
     run(&sandbox, &["remote", "doctor", "--backend", "ssh"]).assert_stdout_has("build-1: not ready");
     let other = sandbox.root().join("other");
     std::fs::create_dir(&other).unwrap();
@@ -329,9 +340,15 @@ fn settings_of_0_18_are_read_and_edited_in_place() {
     run(&sandbox, &["config", "show"]).assert_code(0).assert_stderr_has("later");
     run(&sandbox, &["config", "trust", other.to_str().unwrap()]).assert_code(0);
     let text = String::from_utf8(bytes(&sandbox, file)).unwrap();
-    assert!(text.starts_with("# mine\nmax_depth = 7\nlater = [1] # new\n") && text.contains("/other"), "{text}");
+    assert!(
+        text.starts_with("# mine\nmax_depth = 7\nlater = [1] # new\n") && text.contains("/other"),
+        "{text}"
+    );
     // A rule that is only understood in part would not be the user's rule.
-    for (file, ask) in [("policy.toml", &["policy", "check", "ls"][..]), ("hosts.toml", &["remote", "doctor", "--backend", "ssh"])] {
+    for (file, ask) in [
+        ("policy.toml", &["policy", "check", "ls"][..]),
+        ("hosts.toml", &["remote", "doctor", "--backend", "ssh"]),
+    ] {
         let sandbox = frozen("v0.18");
         let file = format!("home/.config/amplihack/{file}");
         let text = String::from_utf8(bytes(&sandbox, &file)).unwrap() + "later = 1\n";
@@ -350,7 +367,8 @@ fn fields_and_lines_of_a_newer_version_are_passed_over_and_stay() {
             prepare(&sandbox, &format);
             rewrite(&sandbox, &format.file, |value| grow(value, ""));
             if format.file.ends_with(".jsonl") {
-                let line = r#"{"at":"2026-11-28T20:34:43Z","seq":9,"entry":"dreamt","type":"dreamt","later":1}"#;
+                let line =
+                    r#"{"at":"2026-11-28T20:34:43Z","seq":9,"entry":"dreamt","type":"dreamt","later":1}"#;
                 let text = String::from_utf8(bytes(&sandbox, &format.file)).unwrap();
                 sandbox.write(&format.file, format!("{text}{line}\n"));
             }
@@ -383,7 +401,8 @@ fn a_file_in_a_newer_form_is_named_and_left_alone() {
         let changed = command(&sandbox, format.change);
         let after = bytes(&sandbox, &format.file);
         let read = command(&newer(), format.read);
-        let refused = |output: &Output| output.code != Some(0) && said(output).contains("of a newer amplihack");
+        let refused =
+            |output: &Output| output.code != Some(0) && said(output).contains("of a newer amplihack");
         let expected = match format.newer {
             Newer::Refused => refused(&read) && refused(&changed),
             Newer::Named => {
@@ -402,7 +421,7 @@ fn a_file_in_a_newer_form_is_named_and_left_alone() {
 
 #[test]
 fn what_the_predecessors_left_is_read_and_stays() {
-    let mut sandbox = frozen("predecessor");
+    let sandbox = frozen("predecessor");
     let state = workspace().join("crates/amplihack-remote/tests/fixtures/state/predecessor.json");
     sandbox.write("home/.amplihack/remote-state.json", std::fs::read(state).unwrap());
     let everything = || -> Vec<(PathBuf, Vec<u8>)> {
@@ -424,12 +443,12 @@ fn what_the_predecessors_left_is_read_and_stays() {
     run(&sandbox, &["recipe", "validate", "old.yaml"]).assert_code(0);
     assert!(everything() == before, "reading wrote something");
 
-    run(&sandbox, &["recipe", "run", "old.yaml"]).assert_code(0).assert_stdout_has("hello");
+    run(&sandbox, &["recipe", "run", "old.yaml"]).assert_code(0).assert_stdout_has("SUCCESS");
     // A lock of the predecessor's keeps its own session going, as it did.
     let stop = json!({"hook_event_name": "Stop", "session_id": "4711", "cwd": sandbox.work()});
-    let stopped = Run::new(sandbox.command(amplihack())).args(["hook", "stop"]).stdin(stop.to_string()).output();
+    let stopped =
+        Run::new(sandbox.command(amplihack())).args(["hook", "stop"]).stdin(stop.to_string()).output();
     assert!(said(&stopped).contains("block"), "{stopped}");
-    sandbox.set("HOME", sandbox.home());
     let left = [
         "home/.amplihack/.installed-version",
         "home/.claude/logs/xpia/rust_security_20260101.log",
@@ -449,9 +468,20 @@ fn every_file_that_is_read_back_has_a_row() {
     // Files that others own, that users write, that are tested above by name, or that hold no form: outputs, trees, process tables.
     let others = |path: &Path| {
         let text = path.to_string_lossy();
-        [".claude/", ".config/", "originals/", "/steps/", "/objects/", "/index", "/processes", "schema.json", "r.yaml", "context.json"]
-            .iter()
-            .any(|part| text.contains(part))
+        [
+            ".claude/",
+            ".config/",
+            "originals/",
+            "/steps/",
+            "/objects/",
+            "/index",
+            "/processes",
+            "schema.json",
+            "r.yaml",
+            "context.json",
+        ]
+        .iter()
+        .any(|part| text.contains(part))
     };
     for file in files(&root) {
         let below = file.strip_prefix(&root).unwrap();

@@ -37,7 +37,7 @@ impl Machine {
 
     /// git in `dir`, with nothing of the environment but where its programs and the user's settings are.
     fn git(&self, dir: &Path) -> Git {
-        let env = ["PATH", "HOME", "XDG_CONFIG_HOME"]
+        let env: Env = ["PATH", "HOME", "XDG_CONFIG_HOME"]
             .into_iter()
             .filter_map(|name| Some((name, self.env.get(name)?)))
             .collect();

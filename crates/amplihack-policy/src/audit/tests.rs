@@ -152,7 +152,10 @@ fn the_predecessors_lines_are_shown_and_the_chain_begins_behind_them() {
     // One in the middle was put there.
     std::fs::write(&path, text + OLD[0] + "\n").unwrap();
     let broken = verify(dir.path()).unwrap().broken.unwrap();
-    assert_eq!((broken.line, broken.why.as_str()), (6, "it is an entry without a link, as the predecessor writes them"));
+    assert_eq!(
+        (broken.line, broken.why.as_str()),
+        (6, "it is an entry without a link, as the predecessor writes them")
+    );
 }
 
 #[test]

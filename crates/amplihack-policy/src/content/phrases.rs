@@ -3,7 +3,7 @@
 use super::lex::Hit;
 use super::words::{
     ANYTHING_NOW, BEGINS, COMPLY, CONCEAL, DEVMODE, DISABLE, ENDS, FROM_NOW, INSTR, PRETEND, PREV, RESTRICT,
-    SAFETY, SECRET, Set, VOID, YOU, YOU_ARE_NOW,
+    SAFETY, SECRET, Set, VOID, YOU_ARE_NOW,
 };
 
 /// Neighbouring words and the classes that their first one gets on top of its own.

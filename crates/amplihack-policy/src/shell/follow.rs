@@ -8,7 +8,6 @@ use super::output;
 use super::simple::WORDS;
 use super::union::{Flow, Reader, Shell};
 use super::unwrap::{Inner, quoted, render, unwrap};
-use crate::decision::Span;
 
 /// Commands that evaluate names in their words.
 const EVALUATING: &[&str] = &[

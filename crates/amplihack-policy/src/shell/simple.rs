@@ -2,11 +2,10 @@
 
 use super::braces;
 use super::items::{Raw, Simple};
-use super::model::{Command, Fed, Piece, Word};
+use super::model::{Command, Fed};
 use super::union::{Flow, Place, Reader, Shell};
-use super::unwrap::render;
 use super::variables::Value;
-use super::word::{Embed, Nested, Part, lex, lex_text, name_len};
+use super::word::{Embed, Nested, Part, lex, lex_text};
 use crate::decision::Span;
 
 /// A word's parts after brace expansion.

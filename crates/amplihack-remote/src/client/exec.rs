@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use crate::backend::Backend;
 use crate::client::Client;
 use crate::client::ground::Ground;
+use crate::client::home::{Brought, stays};
 use crate::client::refresh::GRACE;
 use crate::client::start::Job;
 use crate::client::watch::{Show, reached};
@@ -57,10 +58,13 @@ impl Client {
                 return Err(error.with("session_id", &id).with("hint", hint));
             }
         };
-        let summary = client
+        let Brought { summary, left } = client
             .bring_home(&ground, &id, &options.repo_path)
             .await
             .map_err(|error| error.with("vm", &session.vm_name))?;
+        if !left.is_empty() {
+            return Err(stays(&id, &session.vm_name, &left));
+        }
         // One that the user named is the user's to give back.
         let keep = options.vm_options.keep_vm || client.host.is_some();
         let vm_name = client.clean_up(&ground, &id, &session.vm_name, keep).await?;
