@@ -1,4 +1,4 @@
-//! Chores of this workspace: `cargo xtask test | build | docs | man | examples | bench`. The standard library only, so that it starts fast.
+//! Chores of this workspace: `cargo xtask test | agents | build | docs | man | examples | bench`. The standard library only, so that it starts fast.
 
 mod agents;
 mod bench;
@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need, then run them
+       cargo xtask agents                         the pinned agent CLIs, below agents/, by npm
        cargo xtask build                          the static release binaries, into dist/
        cargo xtask docs [--check]                 API documentation and generated pages; --check: fail if a page is out of date
        cargo xtask man [DIR]                      manual pages of every command, into dist/man
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let rest = args.get(1..).unwrap_or_default();
     let done = match chore {
         Some("test") => test::run(rest),
+        Some("agents") => agents::run(rest),
         Some("build") => static_build::run(rest),
         Some("docs") => docs::run(rest),
         Some("man") => man::run(rest),
