@@ -23,7 +23,7 @@ usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need,
        cargo xtask man [DIR]                      manual pages of every command, into dist/man
        cargo xtask examples                       run every example of the Amp SDK against its fake CLI
        cargo xtask bench [--runs N] [--bins DIR]  timings, into docs/benchmarks.md; --bins: use these binaries, write nothing
-       cargo xtask bench --only streams           the same page's section about streams and other SDKs only";
+       cargo xtask bench --only PART              one section of that page: recipes, commands, streams, secrets, verdicts";
 
 /// A chore that could not be done, in words for a person. An empty text: it has been said already.
 type Failure = String;
