@@ -107,6 +107,7 @@ const SECRETS: [&str; 7] = [
 fn user_who_logs_everything() -> Sandbox {
     let mut sandbox = auto::claude("echo x >> steps; say working; call x 'echo done' false; result done");
     sandbox.link("amplihack", amplihack());
+    let root = sandbox.root().to_owned();
     sandbox
         .set("AMPLIHACK_LOG", "trace")
         .set("AMPLIHACK_AGENT_BINARY", "claude")
@@ -114,22 +115,28 @@ fn user_who_logs_everything() -> Sandbox {
         .set("ANTHROPIC_BASE_URL", "http://me:zimtstern-url@127.0.0.1:9/v1")
         .set("ANTHROPIC_CUSTOM_HEADERS", "Authorization: Bearer zimtstern-header")
         .set("HTTPS_PROXY", "http://me:zimtstern-url@127.0.0.1:9")
-        .set("XDG_RUNTIME_DIR", sandbox.root().to_owned());
+        .set("XDG_RUNTIME_DIR", root);
     sandbox
 }
 
 #[test]
 fn no_secret_is_in_diagnostics_at_any_level() {
-    let sandbox = user_who_logs_everything();
+    let mut sandbox = user_who_logs_everything();
     let _sweep = Sweep::new(sandbox.root().display().to_string());
     sandbox.write(
         "work/r.yaml",
         "name: r\ncontext: {token: ''}\nsteps:\n  - {id: a, command: 'echo {{token}} > a.txt'}\n  \
-         - {id: b, prompt: 'Use {{token}}: zimtstern-prompt', agent: claude}\n",
+         - {id: b, prompt: 'Use {{token}}: zimtstern-prompt'}\n",
     );
     sandbox.run("git", ["add", "r.yaml"]).assert_code(0);
     sandbox.run("git", ["commit", "--quiet", "-m", "r"]).assert_code(0);
     let file = sandbox.root().join("log.jsonl");
+    // A file that cannot be used is warned of, without what is in it.
+    sandbox.unset("AMPLIHACK_AGENT_BINARY");
+    sandbox.write("work/.claude/runtime/launcher_context.json", "{\"launcher\":\"zimtstern-value");
+    let which = prepare(&sandbox, &["which", "--log-file", file.to_str().unwrap()]).output();
+    which.assert_code(0).assert_stderr_has("launcher context ignored").assert_nowhere("zimtstern");
+    sandbox.set("AMPLIHACK_AGENT_BINARY", "claude");
     let prompt = "Tell nobody: zimtstern-prompt";
     let header = "Authorization: Bearer zimtstern-header";
     let commands: &[&[&str]] = &[
@@ -182,7 +189,7 @@ fn no_secret_is_in_diagnostics_at_any_level() {
             assert!(!output.stderr_text().contains(secret), "{args:?}: {secret}\n{output}");
         }
     }
-    assert!(fs::read_to_string(&file).unwrap().contains("\"level\":\"debug\""), "something was told");
+    assert!(fs::read_to_string(&file).unwrap().contains("launcher context ignored"), "something was told");
 }
 
 #[test]
