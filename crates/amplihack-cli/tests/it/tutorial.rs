@@ -180,7 +180,8 @@ fn the_readmes_first_ten_minutes_are_the_tutorials_own_commands() {
             kept.chars().filter(|c| c.is_alphanumeric() || *c == '-').collect()
         })
         .collect();
-    let anchors: Vec<&str> = section.split("ten-minutes.md#").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    let anchors: Vec<&str> =
+        section.split("ten-minutes.md#").skip(1).filter_map(|rest| rest.split(')').next()).collect();
     assert_eq!(anchors.len(), 5, "{section}");
     for anchor in anchors {
         assert!(headings.iter().any(|heading| heading == anchor), "{anchor} is none of {headings:?}");
