@@ -75,7 +75,7 @@ impl Client {
         }
         let seen = far.observe(&[id]).await?;
         Ok(seen.first().and_then(|seen| match seen.state {
-            crate::protocol::FarState::Ended(code) | crate::protocol::FarState::Killed(code) => Some(code),
+            FarState::Ended(code) | FarState::Killed(code) => Some(code),
             _ => None,
         }))
     }
