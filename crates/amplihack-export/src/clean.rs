@@ -50,12 +50,12 @@ impl Cleaner {
     }
 
     /// Whether credentials are replaced.
-    pub const fn redacts(self) -> bool {
+    pub(crate) const fn redacts(self) -> bool {
         self.redact
     }
 
     /// `text` without its secrets, otherwise as it is: for programs.
-    pub fn without_secrets(self, text: &str) -> Cow<'_, str> {
+    pub(crate) fn without_secrets(self, text: &str) -> Cow<'_, str> {
         if self.redact { redact(text) } else { Cow::Borrowed(text) }
     }
 
@@ -67,6 +67,13 @@ impl Cleaner {
         let mut value = json.value();
         self.value(&mut value);
         value.to_string()
+    }
+
+    /// `value` as [`Self::json`] has it.
+    pub(crate) fn redacted(self, value: &mut Value) {
+        if self.redact {
+            self.value(value);
+        }
     }
 
     /// Replaces the secrets in `value`.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use amplihack_session::{Deadlines, Outcome, Output, RunSpec, Why, leftovers, run_to_end};
 use amplihack_utils::env::Env;
-use amplihack_utils::fs::git::{PROGRAMS, switched_off};
+use amplihack_utils::git::Git;
 use amplihack_utils::sys::{Exit, Proc, Signal};
 
 use crate::error::AutoError;
@@ -92,55 +92,35 @@ impl Processes {
     }
 
     /// The same for a git whose exit code says something.
-    pub async fn git_says<A: AsRef<OsStr>>(
+    pub(crate) async fn git_says<A: AsRef<OsStr>>(
         &self,
         directory: &Path,
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
     ) -> Result<Came, AutoError> {
-        // Asked each time: an agent may have written it meanwhile.
-        let programs =
-            self.run(self.command_of_git(directory, &[], PROGRAMS), GIT_TIMEOUT, GIT_OUTPUT).await?;
-        let mut command = self.command_of_git(directory, more, args);
-        let given = self.env.text("GIT_CONFIG_COUNT").and_then(|count| count.parse().ok()).unwrap_or(0_usize);
-        let off = switched_off(&programs.stdout);
-        if !off.is_empty() {
-            command.env("GIT_CONFIG_COUNT", (given + off.len()).to_string());
+        let mut git = Git::new(&self.env, directory);
+        // Asked each time: the agent may have changed it since.
+        let programs = self.run(git.programs(), GIT_TIMEOUT, GIT_OUTPUT).await?;
+        if programs.late || programs.interrupted.is_some() {
+            return Ok(programs);
         }
-        for (at, (name, value)) in off.iter().enumerate() {
-            let at = given + at;
-            command.env(format!("GIT_CONFIG_KEY_{at}"), name).env(format!("GIT_CONFIG_VALUE_{at}"), value);
-        }
+        git.switch_off(Some(programs.exit.code()), &programs.stdout)
+            .map_err(|said| AutoError::Git { what: "ask for its settings", said: said.to_owned() })?;
+        let mut command = git.command();
+        command.envs(more.iter().copied()).args(args);
         self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await
     }
 
-    /// Runs git as the user configured it, before an agent has been there.
+    /// Runs git with the filters that the user configured, before an agent has been there.
     pub async fn git_as_configured<A: AsRef<OsStr>>(
         &self,
         what: &'static str,
         directory: &Path,
         args: impl IntoIterator<Item = A>,
     ) -> Result<Vec<u8>, AutoError> {
-        let command = self.command_of_git(directory, &[], args);
+        let mut command = Git::new(&self.env, directory).command();
+        command.args(args);
         answered(what, self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await?)
-    }
-
-    fn command_of_git<A: AsRef<OsStr>>(
-        &self,
-        directory: &Path,
-        more: &[(&str, &Path)],
-        args: impl IntoIterator<Item = A>,
-    ) -> Command {
-        let mut command = Command::new("git");
-        command.env_clear().envs(self.env.iter()).current_dir(directory);
-        // A git that was started by a hook of git would look elsewhere.
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"] {
-            command.env_remove(name);
-        }
-        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
-        command.envs(more.iter().copied());
-        command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(args);
-        command
     }
 
     async fn run(&self, command: Command, timeout: Duration, keep: usize) -> Result<Came, AutoError> {

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::error::AutoError;
+use crate::pictures::Pictures;
 use crate::process::{Came, Processes};
-use crate::tree::Pictures;
 use crate::turns::Checked;
 
 /// How long a command may take where no deadline says less.
@@ -20,7 +20,7 @@ const KEEP: usize = 16 * 1024;
 
 /// What a verification found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct Verification {
     /// In a word.
     pub outcome: Checked,
     /// Check by check.
@@ -39,7 +39,7 @@ pub struct Check {
     pub found: String,
 }
 
-impl Verdict {
+impl Verification {
     /// What speaks against the claim, in words for the agent.
     pub fn findings(&self) -> String {
         let mut out = String::new();
@@ -81,16 +81,19 @@ pub enum Cut {
 /// Checks a claim. The first check that fails is the last: what follows stands on it.
 ///
 /// A command that passes and changes files is run once more, on what it left: that is what the user will find.
-pub async fn verify(processes: &Processes, claimed: &Claimed<'_>) -> Result<Result<Verdict, Cut>, AutoError> {
+pub async fn verify(
+    processes: &Processes,
+    claimed: &Claimed<'_>,
+) -> Result<Result<Verification, Cut>, AutoError> {
     let until = claimed.timeout.map(|timeout| Instant::now() + timeout);
     let first = once(processes, claimed, until).await?;
-    if let (Ok((verdict, Some(before))), Some((pictures, _))) = (&first, claimed.files)
-        && verdict.outcome == Checked::Passed
+    if let (Ok((found, Some(before))), Some((pictures, _))) = (&first, claimed.files)
+        && found.outcome == Checked::Passed
         && pictures.take(processes).await? != *before
     {
-        return Ok(once(processes, claimed, until).await?.map(|(verdict, _)| verdict));
+        return Ok(once(processes, claimed, until).await?.map(|(found, _)| found));
     }
-    Ok(first.map(|(verdict, _)| verdict))
+    Ok(first.map(|(found, _)| found))
 }
 
 /// One look at everything, and the files before the commands.
@@ -98,7 +101,7 @@ async fn once(
     processes: &Processes,
     claimed: &Claimed<'_>,
     until: Option<Instant>,
-) -> Result<Result<(Verdict, Option<String>), Cut>, AutoError> {
+) -> Result<Result<(Verification, Option<String>), Cut>, AutoError> {
     let mut checks = Vec::new();
     let mut before = None;
     if let Some((pictures, base)) = claimed.files {
@@ -134,7 +137,7 @@ async fn once(
         (true, true) => Checked::Passed,
         (true, false) => Checked::Unproved,
     };
-    Ok(Ok((Verdict { outcome, checks }, before)))
+    Ok(Ok((Verification { outcome, checks }, before)))
 }
 
 fn looked(what: &str, found: String) -> Check {

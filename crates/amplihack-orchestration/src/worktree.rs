@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::fs::{create_private_dir, git};
+use amplihack_utils::fs::create_private_dir;
+use amplihack_utils::git;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 

@@ -1,17 +1,17 @@
-//! Git as this crate runs it: in an environment that says nothing of another repository, with everything switched off that the
-//! repository's configuration would start by itself. An agent may have written that configuration.
+//! Git as this crate runs it: hardened as [`amplihack_utils::git`] says, and without what would make other things of a repository
+//! than it holds.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use amplihack_policy::secrets::redact;
 use amplihack_session::{Deadlines, Input, Output, RunSpec, Why, run_to_end};
 use amplihack_utils::env::Env;
-use amplihack_utils::fs::git::{PROGRAMS, switched_off};
-pub(crate) use amplihack_utils::fs::git::{path, path_of};
+use amplihack_utils::git as hardened;
+pub(crate) use amplihack_utils::git::{path, path_of};
 
 use crate::error::ErrorContext;
 
@@ -22,41 +22,9 @@ const ANSWER: usize = 16 * 1024 * 1024;
 /// What is kept of a complaint.
 const COMPLAINT: usize = 4096;
 
-/// Variables that say where git itself is and what the user configured; every other `GIT_…` means the caller's repository.
-const KEPT: &[&str] = &[
-    "GIT_EXEC_PATH",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-];
-
-/// How one of the settings below looks in git's list.
-const OURS: &[u8] = b"command\0core.hookspath\n/dev/null\0";
-
-/// Settings that hold whatever the repository says.
-const SETTINGS: &[(&str, &str)] = &[
-    ("core.fsmonitor", "false"),
-    ("core.hooksPath", "/dev/null"),
-    ("core.alternateRefsCommand", ":"),
-    ("core.pager", "cat"),
-    ("credential.helper", ""),
-    ("log.showSignature", "false"),
-    ("color.ui", "false"),
-    ("submodule.recurse", "false"),
-    ("fetch.recurseSubmodules", "false"),
-    ("gc.auto", "0"),
-    ("maintenance.auto", "false"),
-];
-
 /// Runs git in one directory.
 #[derive(Debug, Clone)]
-pub(crate) struct Git<'a> {
-    env: &'a Env,
-    directory: PathBuf,
-    settings: Vec<(OsString, OsString)>,
-}
+pub(crate) struct Git(hardened::Git);
 
 /// What a git command answered.
 #[derive(Debug)]
@@ -69,26 +37,21 @@ pub(crate) struct Said {
     pub stderr: String,
 }
 
-impl<'a> Git<'a> {
+impl Git {
     /// Git in `directory`. Reads which filters and merge drivers the repository's own configuration has, to switch them off.
-    pub(crate) async fn open(env: &'a Env, directory: &Path) -> Result<Self, ErrorContext> {
+    pub(crate) async fn open(env: &Env, directory: &Path) -> Result<Self, ErrorContext> {
         if !directory.is_dir() {
             return Err(ErrorContext::new(format!("{} is not a directory", directory.display())));
         }
-        let settings = SETTINGS.iter().map(|&(name, value)| (name.into(), value.into())).collect();
-        let mut git = Self { env, directory: directory.to_owned(), settings };
-        let said = git.says(PROGRAMS, &[]).await?;
-        // Our own setting comes back where git takes settings from the environment. Code 128: git will tell at the next command.
-        if said.code != 128 && !contains(&said.stdout, OURS) {
-            return Err(ErrorContext::new("git is too old: 2.31 or later is needed"));
-        }
-        git.settings.extend(switched_off(&said.stdout));
-        Ok(git)
+        let mut git = hardened::Git::new(env, directory);
+        let said = Self::answer(git.programs(), Input::Null, ANSWER).await?;
+        git.switch_off(Some(said.code), &said.stdout).map_err(ErrorContext::new)?;
+        Ok(Self(git))
     }
 
     /// The same in another directory.
     pub(crate) fn at(&self, directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), ..self.clone() }
+        Self(self.0.at(directory))
     }
 
     /// The answer of a command that ends with 0. `what` fits "failed to …".
@@ -141,8 +104,22 @@ impl<'a> Git<'a> {
         stdin: Input,
         most: usize,
     ) -> Result<Said, ErrorContext> {
-        let mut command = self.command(more);
-        command.args(args);
+        let mut command = self.0.command();
+        for (name, value) in [
+            // Nothing is fetched on the way, and what is looked at is what is sent.
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_ALLOW_PROTOCOL", "file"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
+            ("GIT_GRAFT_FILE", "/dev/null"),
+            ("GIT_LITERAL_PATHSPECS", "1"),
+        ] {
+            command.env(name, value);
+        }
+        command.envs(more.iter().copied()).args(args);
+        Self::answer(command, stdin, most).await
+    }
+
+    async fn answer(command: Command, stdin: Input, most: usize) -> Result<Said, ErrorContext> {
         let outcome = run_to_end(RunSpec {
             stdin,
             stdout: Output::Head(most),
@@ -162,35 +139,6 @@ impl<'a> Git<'a> {
         let stderr = redact(stderr.trim()).replace('\n', "; ");
         Ok(Said { code: outcome.exit.code(), stdout: outcome.stdout.bytes, stderr })
     }
-
-    fn command(&self, more: &[(&str, &OsStr)]) -> Command {
-        let mut command = Command::new("git");
-        let foreign = |name: &OsStr| {
-            name.as_encoded_bytes().starts_with(b"GIT_") && !KEPT.iter().any(|kept| name == *kept)
-        };
-        command.env_clear().envs(self.env.iter().filter(|(name, _)| !foreign(name)));
-        command.current_dir(&self.directory);
-        for (name, value) in [
-            ("LC_ALL", "C"),
-            ("GIT_TERMINAL_PROMPT", "0"),
-            ("GIT_OPTIONAL_LOCKS", "0"),
-            // Nothing is fetched on the way, and what is looked at is what is sent.
-            ("GIT_NO_LAZY_FETCH", "1"),
-            ("GIT_ALLOW_PROTOCOL", "file"),
-            ("GIT_NO_REPLACE_OBJECTS", "1"),
-            ("GIT_GRAFT_FILE", "/dev/null"),
-            ("GIT_LITERAL_PATHSPECS", "1"),
-        ] {
-            command.env(name, value);
-        }
-        // By the environment: a name with '=' in it cannot be given by `-c`.
-        command.env("GIT_CONFIG_COUNT", self.settings.len().to_string());
-        for (at, (name, value)) in self.settings.iter().enumerate() {
-            command.env(format!("GIT_CONFIG_KEY_{at}"), name).env(format!("GIT_CONFIG_VALUE_{at}"), value);
-        }
-        command.envs(more.iter().copied());
-        command
-    }
 }
 
 impl Said {
@@ -200,10 +148,6 @@ impl Said {
             if self.stderr.is_empty() { format!("it ended with {}", self.code) } else { self.stderr.clone() };
         ErrorContext::new(format!("git could not {what}: {said}"))
     }
-}
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
 }
 
 /// Words for a command's stdin, each on a line of its own.

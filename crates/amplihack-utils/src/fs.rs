@@ -1,6 +1,5 @@
 //! Files that are whole or not there: bounded reads, atomic private writes.
 
-pub mod git;
 mod walk;
 
 use std::fs::{DirBuilder, File, Metadata};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use amplihack_utils::fs::{Durability, write_atomic};
 
-use super::{Drive, STDERR, Summary, diff_path, live_path};
+use super::turn::{STDERR, live_path};
+use super::{Drive, Summary, diff_path};
 use crate::error::AutoError;
 use crate::journal::Entry;
 use crate::progress::Progress;

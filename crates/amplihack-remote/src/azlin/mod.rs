@@ -155,7 +155,7 @@ fn words<const N: usize>(fixed: [&str; N], extra: &[String]) -> Vec<String> {
 }
 
 /// A name for a new machine of `user`: ours by its beginning, and allowed by Azure, whatever the user is called.
-pub fn machine_name(user: &str, now: Timestamp, taken: impl Fn(&str) -> bool) -> String {
+pub(crate) fn machine_name(user: &str, now: Timestamp, taken: impl Fn(&str) -> bool) -> String {
     let clean: String =
         user.chars().filter(char::is_ascii_alphanumeric).take(20).collect::<String>().to_ascii_lowercase();
     let user = if clean.is_empty() { "user" } else { &clean };
@@ -179,7 +179,7 @@ pub fn price(size: &str) -> Option<f64> {
 }
 
 /// The price for people.
-pub fn price_text(size: &str) -> String {
+pub(crate) fn price_text(size: &str) -> String {
     price(size).map_or_else(|| "unknown".to_owned(), |dollars| format!("about ${dollars:.2} an hour"))
 }
 

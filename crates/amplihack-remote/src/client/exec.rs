@@ -1,6 +1,5 @@
 //! One prompt, from the package to the results.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -88,7 +87,6 @@ impl Client {
         let vm = &options.vm_options;
         let rents = backend.rents();
         let wants = Wants {
-            backend,
             host: self.host.clone(),
             size: if rents && vm.vm_name.is_none() { vm.size.clone() } else { String::new() },
             region: if rents && vm.vm_name.is_none() {
@@ -100,7 +98,7 @@ impl Client {
             made_for: MadeFor::Exec,
             reuse: !vm.no_reuse || !rents,
             make: self.making(ground, backend, 1)?,
-            except: BTreeSet::new(),
+            ..Wants::any(backend)
         };
         if let Some(name) = vm.vm_name.as_ref().filter(|_| rents) {
             self.adopt(ground, name, vm.tunnel_port).await?;

@@ -21,7 +21,7 @@ use crate::pool::{Make, Reservation, Wants};
 use crate::protocol::SessionSpec;
 use crate::session::{Session, SessionStatus};
 use crate::size::Share;
-use crate::state::{Machine, MadeFor, NewSession, Phase, SessionRecord, State};
+use crate::state::{Machine, NewSession, Phase, SessionRecord, State};
 use crate::work::Work;
 
 /// The memory that the state file promises a session, in MB.
@@ -67,15 +67,12 @@ impl Client {
         }
         let package = self.package(&options.repo_path, false).await?;
         let wants = Wants {
-            backend,
             host: self.host.clone(),
             size: if backend.rents() { options.size.azure_size().to_owned() } else { String::new() },
             region: if backend.rents() { self.region(options.region.as_deref()) } else { String::new() },
             labels: self.labels.iter().cloned().collect(),
-            made_for: MadeFor::Pool,
-            reuse: true,
             make: self.making(&ground, backend, options.size.capacity())?,
-            except: BTreeSet::new(),
+            ..Wants::any(backend)
         };
         let job = Job {
             prompts: options.prompts.clone(),

@@ -11,7 +11,7 @@ use crate::session::is_session_id;
 const MARK: &str = "amplihack-runner ";
 
 /// Whether `text` has the form of a SHA-256; only such text is a name in the machine's store.
-pub fn is_digest(text: &str) -> bool {
+pub(crate) fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 

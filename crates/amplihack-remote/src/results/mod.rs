@@ -107,7 +107,7 @@ fn namespace(session_id: &str) -> Result<String, ErrorContext> {
 }
 
 /// Branches that a bundle offers, with their commits, after a look at whether it can be fetched.
-async fn verified(git: &Git<'_>, bundle: &Path) -> Result<BTreeMap<String, String>, ErrorContext> {
+async fn verified(git: &Git, bundle: &Path) -> Result<BTreeMap<String, String>, ErrorContext> {
     let arguments = |verb: &'static str| ["bundle".as_ref(), verb.as_ref(), bundle.as_os_str()];
     let damaged = |error: ErrorContext| {
         error.with("reason", "verify").with("hint", "fetch the results again; nothing was changed here")
@@ -136,7 +136,7 @@ async fn verified(git: &Git<'_>, bundle: &Path) -> Result<BTreeMap<String, Strin
 
 /// Looks at each object of a bundle: a file named `.git/…` is in none that git itself made. Git before 2.46 does not look when it fetches
 /// from a bundle. What it finds is written beside the bundle.
-async fn sound(git: &Git<'_>, bundle: &Path) -> Result<(), ErrorContext> {
+async fn sound(git: &Git, bundle: &Path) -> Result<(), ErrorContext> {
     let unread =
         |error: std::io::Error| ErrorContext::new(format!("{} could not be read: {error}", bundle.display()));
     let mut pack = BufReader::new(File::open(bundle).map_err(unread)?);
@@ -167,7 +167,7 @@ async fn sound(git: &Git<'_>, bundle: &Path) -> Result<(), ErrorContext> {
     })
 }
 
-async fn fetch(git: &Git<'_>, bundle: &Path, place: &str) -> Result<(), ErrorContext> {
+async fn fetch(git: &Git, bundle: &Path, place: &str) -> Result<(), ErrorContext> {
     let refspec = format!("+refs/heads/*:{place}*");
     let settings =
         ["-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "fetch.writeCommitGraph=false"];
@@ -190,7 +190,7 @@ async fn fetch(git: &Git<'_>, bundle: &Path, place: &str) -> Result<(), ErrorCon
 }
 
 /// A session's branches, with their commits.
-async fn branches(git: &Git<'_>, place: &str) -> Result<BTreeMap<String, String>, ErrorContext> {
+async fn branches(git: &Git, place: &str) -> Result<BTreeMap<String, String>, ErrorContext> {
     let arguments = ["for-each-ref", "--format=%(objectname) %(refname)", place];
     let said = git.run("list the results", arguments).await?;
     let lines = String::from_utf8_lossy(&said).into_owned();
@@ -202,7 +202,7 @@ async fn branches(git: &Git<'_>, place: &str) -> Result<BTreeMap<String, String>
 }
 
 async fn compare(
-    git: &Git<'_>,
+    git: &Git,
     options: &ResultsOptions<'_>,
     branches: &BTreeMap<String, String>,
 ) -> Result<Results, ErrorContext> {
@@ -238,7 +238,7 @@ async fn compare(
 }
 
 /// Files that would conflict if `commit` were merged into HEAD now; or why that cannot be told.
-async fn conflicts_of(git: &Git<'_>, commit: &str) -> Result<Result<Vec<String>, String>, ErrorContext> {
+async fn conflicts_of(git: &Git, commit: &str) -> Result<Result<Vec<String>, String>, ErrorContext> {
     let arguments = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", "HEAD", commit];
     let said = git.says(arguments, &[]).await?;
     if said.code == 129 || said.stderr.contains("usage:") {

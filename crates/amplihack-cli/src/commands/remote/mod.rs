@@ -17,6 +17,7 @@ use amplihack_remote::far::{Request, serve};
 use amplihack_remote::{Client, KillOptions, ListOptions, RemoteError, Session, StatusOptions};
 use amplihack_utils::env::Env;
 use amplihack_utils::secret::Secret;
+use amplihack_utils::sys;
 use serde_json::json;
 
 pub(crate) use args::RemoteCommand;
@@ -51,8 +52,8 @@ pub(crate) fn run(command: RemoteCommand, env: &Env) -> Result<u8, Failure> {
 
 /// Serves the far side's protocol, whatever is configured here.
 fn runner(words: &[OsString], env: &Env) -> Result<u8, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::system("the program that runs cannot be found", &error))?;
+    let program =
+        sys::own_file().map_err(|error| Failure::system("the program that runs cannot be found", &error))?;
     let version = words.first().cloned().unwrap_or_default();
     let again = [program.into_os_string(), "remote".into(), "runner".into(), version];
     let request = Request { again: &again, words, env };
@@ -104,7 +105,7 @@ pub(super) fn placed(mut client: Client, place: Where) -> Result<(Client, Option
     client.max_vms = max_vms;
     client.upload = match upload {
         Some(path) if path.as_os_str().is_empty() => Some(
-            std::env::current_exe()
+            sys::own_file()
                 .map_err(|error| Failure::system("the program that runs cannot be found", &error))?,
         ),
         other => other,

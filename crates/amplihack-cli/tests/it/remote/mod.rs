@@ -48,4 +48,4 @@ mod results;
 mod sessions;
 mod starts;
 mod variables;
-mod world;
+pub(crate) mod world;

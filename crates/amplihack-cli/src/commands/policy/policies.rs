@@ -1,0 +1,101 @@
+//! The policy of each place, and the machine that it asks.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use amplihack_hooks::guard::{self, Machine};
+use amplihack_policy::policy::Explanation;
+use amplihack_policy::{Event, Limits, Policy, World};
+use amplihack_utils::env::Env;
+use serde_json::{Value, json};
+
+use crate::commands::current_dir;
+use crate::ui::Failure;
+
+/// Directories whose policy is kept.
+const KEPT: usize = 64;
+
+/// Judges commands of any place as a hook there would.
+pub(super) struct Policies<'e> {
+    env: &'e Env,
+    here: PathBuf,
+    machine: Machine,
+    known: HashMap<PathBuf, Policy>,
+}
+
+impl<'e> Policies<'e> {
+    pub(super) fn new(env: &'e Env) -> Result<Self, Failure> {
+        Ok(Self { env, here: current_dir()?, machine: Machine::new(env), known: HashMap::new() })
+    }
+
+    /// What holds of `script` in `cwd`, which is relative to the current directory, with `branch` checked out.
+    pub(super) fn explain(
+        &mut self,
+        script: &[u8],
+        cwd: Option<&Path>,
+        branch: Option<&str>,
+    ) -> Result<Explanation, Failure> {
+        let cwd = cwd.map_or_else(|| self.here.clone(), |cwd| self.here.join(cwd));
+        if !self.known.contains_key(&cwd) {
+            if self.known.len() >= KEPT {
+                self.known.clear();
+            }
+            self.known.insert(cwd.clone(), guard::policy(self.env, &cwd, None)?);
+        }
+        let policy = &self.known[&cwd];
+        let world = On { machine: &self.machine, branch };
+        Ok(policy.explain(&Event::Shell { script, cwd: &cwd }, &world, &Limits::default()))
+    }
+}
+
+/// The machine, but for the branch.
+struct On<'w> {
+    machine: &'w Machine,
+    branch: Option<&'w str>,
+}
+
+impl World for On<'_> {
+    fn branch(&self, dir: &Path) -> Option<String> {
+        self.branch.map(str::to_owned).or_else(|| self.machine.branch(dir))
+    }
+
+    fn dirty(&self, dir: &Path) -> Option<bool> {
+        self.machine.dirty(dir)
+    }
+
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        self.machine.real(path)
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        self.machine.home()
+    }
+
+    fn git_alias(&self, dir: &Path, name: &str) -> Option<String> {
+        self.machine.git_alias(dir, name)
+    }
+}
+
+/// A verdict for programs.
+pub(super) fn as_json(explanation: &Explanation) -> Value {
+    let verdict = &explanation.verdict;
+    json!({
+        "verdict": verdict.decision.to_string(),
+        "rule": verdict.rule.as_ref().map(ToString::to_string),
+        "reason": verdict.reason,
+        "commands": explanation.commands.iter().map(|command| &command.words).collect::<Vec<_>>(),
+    })
+}
+
+/// A verdict for people: the decision, its rule, its reason, in one line.
+pub(super) fn as_text(explanation: &Explanation) -> String {
+    let verdict = &explanation.verdict;
+    let decision = match verdict.would_be {
+        Some(would_be) => format!("{} (the policy only observes; else {would_be})", verdict.decision),
+        None => verdict.decision.to_string(),
+    };
+    match &verdict.rule {
+        Some(rule) => format!("{decision} by {rule}: {}\n", verdict.reason),
+        None => format!("{decision}: no rule has anything to say\n"),
+    }
+}
