@@ -20,7 +20,7 @@ use crate::error::AutoError;
 use crate::prompts::shortened;
 use crate::spec::Spec;
 use crate::turns::{Answer, AutoEnd, Phase, Stop};
-use crate::verify::Verdict;
+use crate::verify::Verification;
 use crate::worktree::Tree;
 
 pub use story::{Ended, Story, TurnRecord};
@@ -102,7 +102,7 @@ pub enum Entry {
         /// The turn that made the claim.
         turn: u32,
         /// What was found.
-        verdict: Verdict,
+        verdict: Verification,
     },
     /// The run is stopped.
     Stopped {

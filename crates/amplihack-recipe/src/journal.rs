@@ -160,7 +160,7 @@ pub fn runs(home: &Path) -> PathBuf {
 }
 
 /// The variable by which a run's descendants are known.
-pub const RUN_ID: &str = "AMPLIHACK_RECIPE_RUN_ID";
+pub(crate) const RUN_ID: &str = "AMPLIHACK_RECIPE_RUN_ID";
 
 /// The journal of one run, for its writer.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! Where this kit's own programs and those that are shipped are, built when a test needs them and they are missing or old.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -25,6 +26,14 @@ pub fn amplifier_stand_in_path() -> PathBuf {
 /// The program file of the agent that does what its prompt says.
 pub fn obedient_agent_path() -> PathBuf {
     built("obedient-agent")
+}
+
+/// An empty program file with the permission bits `mode`, and its directory.
+pub fn program(path: &Path, mode: u32) {
+    let directory = path.parent().expect("a program lies in a directory");
+    std::fs::create_dir_all(directory).expect("a test makes its directories");
+    std::fs::write(path, "").expect("a test writes its files");
+    std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("a test owns its files");
 }
 
 /// Where the programs that are shipped lie, of this test's profile: `amplihack`, `amplihack-hooks`, `recipe-runner-rs` and

@@ -8,6 +8,8 @@ pub mod env;
 pub mod error;
 pub mod form;
 pub mod fs;
+pub mod git;
+pub mod hex;
 pub mod launcher_context;
 pub mod lock;
 pub mod log;

@@ -9,6 +9,7 @@
 mod amp;
 mod audit;
 mod auto;
+mod auto_hostile;
 mod auto_kill;
 mod auto_parallel;
 mod bad_input;
@@ -63,6 +64,7 @@ mod routing;
 mod scene;
 mod schemas;
 mod sessions;
+mod soak;
 mod tutorial;
 mod world;
 mod xpia_defend;

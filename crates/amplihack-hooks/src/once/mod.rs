@@ -27,9 +27,9 @@ use store::{Record, seconds};
 /// How long a grant waits for its call.
 pub const GRANTED_FOR: Duration = Duration::from_mins(10);
 /// How long a stopped call can be granted.
-pub const OFFERED_FOR: Duration = Duration::from_hours(24);
+pub(crate) const OFFERED_FOR: Duration = Duration::from_hours(24);
 /// Stopped calls that are kept; beyond them the oldest goes.
-pub const OFFERS: usize = 64;
+pub(crate) const OFFERS: usize = 64;
 
 /// Characters of a command that are kept, to show a person what the id is about.
 const SHOWN_CHARS: usize = 200;

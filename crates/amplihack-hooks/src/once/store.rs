@@ -1,6 +1,5 @@
 //! The files behind the one-time yes.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use amplihack_utils::fs::{create_private_dir, read_regular};
+use amplihack_utils::hex::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -34,11 +34,7 @@ pub(super) fn hash(script: &[u8], cwd: &Path) -> String {
     hash.update((cwd.len() as u64).to_be_bytes());
     hash.update(cwd);
     hash.update(script);
-    hash.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(hash.finalize())
 }
 
 pub(super) fn seconds(time: SystemTime) -> u64 {

@@ -96,7 +96,7 @@ fn what_cannot_be_read_is_a_newer_versions_until_its_time_is_over() {
     let later = |lasts: Duration| now + lasts + Duration::from_secs(2);
     let id = offer(home, b"reboot", Path::new(CWD), now).unwrap();
     let newer = store::offer(home, &id);
-    std::fs::write(&newer, r#"{"schema_version":2,"call":{}}"#).unwrap();
+    fs::write(&newer, r#"{"schema_version":2,"call":{}}"#).unwrap();
     offer(home, b"halt", Path::new(CWD), now).unwrap();
     assert!(newer.exists(), "another call is stopped");
     assert!(matches!(grant(home, id.as_str(), now), Err(OnceError::Unknown { .. })));
@@ -105,8 +105,8 @@ fn what_cannot_be_read_is_a_newer_versions_until_its_time_is_over() {
     assert!(!newer.exists(), "its day is over");
 
     let used = store::grants(home).join("0123.s");
-    std::fs::create_dir_all(store::grants(home)).unwrap();
-    std::fs::write(&used, "[]").unwrap();
+    fs::create_dir_all(store::grants(home)).unwrap();
+    fs::write(&used, "[]").unwrap();
     let asker = Asker::new(Some("s"), Some("c"));
     take(home, b"ls", Path::new(CWD), asker.as_ref(), now);
     assert!(used.exists());

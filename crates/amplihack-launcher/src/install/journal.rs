@@ -1,11 +1,11 @@
 //! What was changed, written down before each change: the original of every file, and what of ours is in it.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use amplihack_hooks::settings::Mark;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::form;
+use amplihack_utils::hex::hex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -69,11 +69,7 @@ pub(crate) struct Journal<'a> {
 
 /// The hash of a file's contents.
 pub(crate) fn hash(bytes: &[u8]) -> String {
-    let mut hash = String::new();
-    for byte in Sha256::digest(bytes) {
-        let _ = write!(hash, "{byte:02x}");
-    }
-    hash
+    hex(Sha256::digest(bytes))
 }
 
 impl<'a> Journal<'a> {

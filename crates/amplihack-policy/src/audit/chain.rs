@@ -1,9 +1,9 @@
 //! The chain of hashes: what it is, and whether it holds.
 
-use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
+use amplihack_utils::hex::hex;
 use sha2::{Digest as _, Sha256};
 
 use super::AuditError;
@@ -16,11 +16,7 @@ pub(super) const UNKNOWN: &str = "unknown";
 
 /// The SHA-256 of a line without its newline, in hexadecimal.
 pub(super) fn hash(line: &[u8]) -> String {
-    Sha256::digest(line).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(Sha256::digest(line))
 }
 
 /// Where the chain is broken.

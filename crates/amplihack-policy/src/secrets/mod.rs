@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use allow::{Allowed, NotAFingerprint};
-pub use random::{entropy, is_placeholder};
+pub(crate) use random::{entropy, is_placeholder};
 pub use scan::{Finding, scan, scan_part};
 
 use crate::decision::Span;
@@ -33,7 +33,7 @@ pub struct Rule(pub &'static str);
 
 impl Rule {
     /// Whether the shape itself tells whose credential it is, and it opens an account: not signed addresses, public API keys or passwords.
-    pub fn is_provider(self) -> bool {
+    pub(crate) fn is_provider(self) -> bool {
         !matches!(
             self.0,
             "password" | "url-password" | "basic-auth" | "bearer" | "azure-sas" | "google-api-key" | "jwt"
@@ -110,7 +110,9 @@ fn search(text: &[u8], care: Care) -> Vec<Found> {
         let step = STEPS[usize::from(text[at])];
         let hit = match step {
             Step::Over => None,
-            Step::Sign => assign::at(text, at, care),
+            Step::Sign if assign::may_be_at(text, at) => assign::at(text, at, care),
+            Step::Sign => None,
+            Step::Word if !word_may_be_at(text, at) => None,
             Step::Word => word(text, at).filter(|hit| care != Care::Binary || hit.rule.0 != "bearer"),
         };
         at = match hit {
@@ -129,6 +131,13 @@ fn search(text: &[u8], care: Care) -> Vec<Found> {
         };
     }
     found
+}
+
+/// Whether [`word`] may find something: most words begin as nothing does that is looked for.
+#[inline]
+fn word_may_be_at(text: &[u8], at: usize) -> bool {
+    shapes::may_begin(text, at)
+        || at.checked_sub(1).is_some_and(|before| matches!(text[before], b'\\' | b'%'))
 }
 
 /// The credential that begins with the word at `at`, or behind the letters of it that belong to an escape: `\n`, `%3D`.

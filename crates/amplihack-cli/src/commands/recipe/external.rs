@@ -80,7 +80,7 @@ fn print(response: &Response, format: ResultFormat) -> Result<u8, Failure> {
     match format {
         ResultFormat::Table => {
             let duration = steps.iter().filter_map(|step| step.duration).sum();
-            ui::data(&report(&response.recipe_name, response.success, &steps, duration))?;
+            ui::shown(&report(&response.recipe_name, response.success, &steps, duration))?;
         }
         ResultFormat::Json => ui::data(&ui::line(&whole)?)?,
         ResultFormat::Yaml => ui::data(&yaml::render(&whole))?,

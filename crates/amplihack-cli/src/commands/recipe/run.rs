@@ -71,7 +71,7 @@ pub(super) fn run(args: &RunArgs, env: &Env) -> Result<u8, Failure> {
         None => new(args, env, &here)?,
     };
     for warning in wanted.plan.warnings.iter().filter(|_| args.resume.is_none()) {
-        ui::note("warning", warning);
+        ui::plain(&warning.to_string());
     }
     let context = wanted.given.over(&wanted.plan.root().recipe.context, env);
     if args.dry_run {
@@ -296,7 +296,7 @@ fn print(result: &RunResult, format: ResultFormat) -> Result<u8, Failure> {
     let failed = |error: serde_json::Error| Failure::input(format!("the result has no JSON form: {error}"));
     match format {
         ResultFormat::Table => {
-            ui::data(&report(&result.recipe_name, result.success, &result.step_results, result.duration))?;
+            ui::shown(&report(&result.recipe_name, result.success, &result.step_results, result.duration))?;
         }
         ResultFormat::Json => ui::stream(|out| {
             serde_json::to_writer_pretty(&mut *out, result)?;

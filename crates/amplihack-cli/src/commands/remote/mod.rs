@@ -40,7 +40,7 @@ pub(crate) fn run(command: RemoteCommand, env: &Env) -> Result<u8, Failure> {
         RemoteCommand::Kill(args) => kill(&client, args),
         RemoteCommand::Status(args) => status(&client, args),
         RemoteCommand::Wait(args) => wait(&client, args),
-        RemoteCommand::Pull(args) => pull(&client, args),
+        RemoteCommand::Pull(args) => pull(client, args),
         RemoteCommand::Attach(args) => attach(&client, args),
         RemoteCommand::Pool(PoolCommand::List(args)) => pool::list(&client, args),
         RemoteCommand::Pool(PoolCommand::Drain(args)) => pool::drain(&client, args),
@@ -144,7 +144,7 @@ fn list(client: &Client, args: ListArgs) -> Result<u8, Failure> {
     if common.json {
         ui::data(&pretty(&listing.rows)?)?;
     } else {
-        ui::data(&render::list(&listing.rows, jiff::Timestamp::now()))?;
+        ui::shown(&render::list(&listing.rows, jiff::Timestamp::now()))?;
     }
     render::unsettled(&listing.unsettled);
     Ok(0)
@@ -192,7 +192,11 @@ fn status(client: &Client, args: StatusArgs) -> Result<u8, Failure> {
         Driven::Done(done) => done,
         Driven::Interrupted(code) => return Ok(code),
     };
-    ui::data(&if common.json { pretty(&status)? } else { render::status(&status) })?;
+    if common.json {
+        ui::data(&pretty(&status)?)?
+    } else {
+        ui::shown(&render::status(&status))?
+    }
     render::unsettled(&unsettled);
     Ok(0)
 }
@@ -206,7 +210,7 @@ fn wait(client: &Client, args: WaitArgs) -> Result<u8, Failure> {
     if common.json {
         ui::data(&line(&json!({ "sessions": waited.sessions, "timed_out": waited.timed_out }))?)?;
     } else {
-        ui::data(&waited.sessions.iter().map(render::ended).collect::<String>())?;
+        ui::shown(&waited.sessions.iter().map(render::ended).collect::<String>())?;
     }
     if waited.timed_out {
         ui::note("error", "the time is over, and not all sessions have ended");
@@ -216,8 +220,9 @@ fn wait(client: &Client, args: WaitArgs) -> Result<u8, Failure> {
     Ok(u8::from(!waited.sessions.iter().filter(|session| session.status.is_final()).all(good)))
 }
 
-fn pull(client: &Client, args: PullArgs) -> Result<u8, Failure> {
-    let PullArgs { session, remove, common } = args;
+fn pull(mut client: Client, args: PullArgs) -> Result<u8, Failure> {
+    let PullArgs { session, remove, discard_results, common } = args;
+    client.discard_results = discard_results;
     let here = current_dir()?;
     let pulled = match drive(client.pull(&session, &here, remove, common.state_file.as_deref()))? {
         Driven::Done(pulled) => pulled,
@@ -226,7 +231,7 @@ fn pull(client: &Client, args: PullArgs) -> Result<u8, Failure> {
     if common.json {
         ui::data(&line(&json!({ "session_id": session, "summary": pulled }))?)?;
     } else {
-        ui::data(&render::summary(&session, pulled.as_ref()))?;
+        ui::shown(&render::summary(&session, pulled.as_ref()))?;
     }
     Ok(0)
 }
