@@ -265,26 +265,17 @@ fn assert_becomes(sandbox: &Sandbox, format: &Format, before: &[u8], output: &Ou
     }
 }
 
-/// What only a new file of this version's would show otherwise: the cache of versions holds nothing of the fake yet.
+/// What a file needs to be of use here.
 fn prepare(sandbox: &Sandbox, format: &Format) {
+    if format.read[0] == "doctor" {
+        // The guard that was registered is not on this machine, and doctor would rightly say so.
+        std::fs::remove_file(sandbox.home().join(".claude/settings.json")).unwrap();
+    }
     if format.file.ends_with("versions.json") {
         rewrite(sandbox, &format.file, |value| {
             *value = json!({"/elsewhere/claude": {"size": 1, "mtime_ns": 2, "version": "1.0.0"}});
         });
     }
-    if format.file.ends_with("claude-2.1.332.json") {
-        let script = amplihack_testkit::Script::new().version("2.1.332 (Claude Code)").to_json();
-        // Of the version that was proved.
-        let text =
-            format!("#!/bin/sh\nFAKE_AGENT_SCRIPT_CLAUDE='{script}' exec '{}' \"$@\"\n", fake().display());
-        std::fs::remove_file(sandbox.bin().join("claude")).unwrap();
-        let path = sandbox.write("bin/claude", text);
-        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    }
-}
-
-fn fake() -> PathBuf {
-    amplihack_testkit::programs::fake_agent_path()
 }
 
 #[test]
