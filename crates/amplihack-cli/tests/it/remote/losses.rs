@@ -7,7 +7,7 @@ use crate::remote::world::{Kind, World};
 const WORKS: &str = r#"
 if ! [ -e new ]; then
 echo s1 >>file && git stash -q && echo s2 >>file && git stash -q && echo new >new
-git init -q inner && echo precious >inner/work && git -C inner add . && git -C inner commit -qm inner
+git init -q inner && echo precious >inner/work && git -C inner add . && git -C inner -c user.name=a -c user.email=a@a commit -qm inner
 git worktree add -q ../side -b side && echo more >../side/uncommitted
 fi
 "#;
