@@ -12,9 +12,17 @@ use std::time::{Duration, Instant};
 use amplihack_utils::sys::worked;
 
 mod mutate;
+mod scratch;
 pub mod seeds;
+pub mod words;
 
 pub use mutate::Random;
+pub use scratch::Scratch;
+
+/// So many microseconds for each byte, and `first` milliseconds for each input.
+pub fn linear(first: u64, each: u64, len: usize) -> Duration {
+    Duration::from_millis(first) + Duration::from_micros(each) * u32::try_from(len).unwrap_or(u32::MAX)
+}
 
 /// What the command line asks for.
 struct Options {

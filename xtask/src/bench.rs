@@ -17,7 +17,7 @@ mod weigh;
 
 use std::path::{Path, PathBuf};
 
-use crate::{Failure, shell, static_build, ui};
+use crate::{Failure, dist, shell, ui};
 use measure::{Job, Pairs, Until};
 use stage::Stage;
 
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     let (bins, guard) = match &given {
         Some(bins) => (bins.clone(), bins.join("amplihack-hooks")),
-        None => (build(COMMANDS)?, static_build::build("amplihack-hooks", "amplihack-hooks")?),
+        None => (build(COMMANDS)?, dist::hook_binary()?),
     };
     let stage = Stage::new(&bins, &guard)?;
     let mut rows = Vec::new();

@@ -1,14 +1,17 @@
-//! Chores of this workspace: `cargo xtask test | agents | build | docs | man | examples | bench`. The standard library only, so that it starts fast.
+//! Chores of this workspace: `cargo xtask test | nightly | agents | dist | docs | man | examples | minimal-versions | bench`. The standard library
+//! only, so that it starts fast.
 
 mod agents;
 mod bench;
 mod command_line;
 mod debian;
+mod dist;
 mod docs;
 mod examples;
 mod man;
+mod minimal_versions;
+mod nightly;
 mod shell;
-mod static_build;
 mod summary;
 mod test;
 mod ui;
@@ -17,11 +20,14 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need, then run them
+       cargo xtask nightly [--seconds N] [--seed N] [--fuzz-only]
+                                                  every fuzz program for N seconds (60), then the long form of the tests
+       cargo xtask dist [--bins DIR] [--out DIR]  a release: static binaries, completions, manual, sums; --bins: of these binaries
        cargo xtask agents                         the pinned agent CLIs, below agents/, by npm
-       cargo xtask build                          the static release binaries, into dist/
        cargo xtask docs [--check]                 API documentation and generated pages; --check: fail if a page is out of date
        cargo xtask man [DIR]                      manual pages of every command, into dist/man
        cargo xtask examples                       run every example of the Amp SDK against its fake CLI
+       cargo xtask minimal-versions               whether the lowest versions that the manifests ask for compile
        cargo xtask bench [--runs N] [--bins DIR]  timings, into docs/benchmarks.md; --bins: use these binaries, write nothing
        cargo xtask bench --only PART              one section of that page: recipes, commands, streams, secrets, verdicts";
 
@@ -34,10 +40,12 @@ fn main() -> ExitCode {
     let rest = args.get(1..).unwrap_or_default();
     let done = match chore {
         Some("test") => test::run(rest),
+        Some("dist") => dist::run(rest),
+        Some("nightly") => nightly::run(rest),
         Some("agents") => agents::run(rest),
-        Some("build") => static_build::run(rest),
         Some("docs") => docs::run(rest),
         Some("man") => man::run(rest),
+        Some("minimal-versions") => minimal_versions::run(rest),
         Some("examples") => examples::run(rest),
         Some("bench") => bench::run(rest),
         _ => {

@@ -51,6 +51,23 @@ pub(crate) fn read(command: &mut Command) -> Result<String, Failure> {
         .map_err(|_| format!("{} printed bytes that are not UTF-8", shown(command)))
 }
 
+/// The names of the programs whose sources lie in `directory`, sorted: one file each.
+pub(crate) fn programs(directory: &Path) -> Result<Vec<String>, Failure> {
+    let entries = std::fs::read_dir(directory)
+        .map_err(|error| format!("failed to read {}: {error}", directory.display()))?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .filter_map(|path| path.file_stem().map(|name| name.to_string_lossy().into_owned()))
+        .collect();
+    names.sort();
+    if names.is_empty() {
+        return Err(format!("there are no programs in {}", directory.display()));
+    }
+    Ok(names)
+}
+
 /// The command line in words.
 pub(crate) fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default();

@@ -80,15 +80,9 @@ fn configured(path: &Path, source: CliSource, env: &Env) -> Result<Cli> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use amplihack_testkit::programs::program;
 
     use super::*;
-
-    fn program(path: &Path, mode: u32) {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, "").unwrap();
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    }
 
     #[test]
     fn places_are_tried_in_the_order_of_the_seed() {

@@ -92,7 +92,7 @@ impl Installed {
 }
 
 /// Agents and channels that hold `prompt` in a headless run, by the matrix.
-pub fn could_take(prompt: &str) -> Vec<(AgentBinary, DeliveryMode)> {
+pub(crate) fn could_take(prompt: &str) -> Vec<(AgentBinary, DeliveryMode)> {
     let mut could = Vec::new();
     for agent in AgentBinary::ALL {
         for channel in [DeliveryMode::Argv, DeliveryMode::Tempfile, DeliveryMode::Stdin] {

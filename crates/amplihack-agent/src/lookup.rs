@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
 use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::sys;
 
 use crate::profile::profile;
 
@@ -112,8 +113,7 @@ fn in_directories(program: &str, path: &OsStr) -> impl Iterator<Item = PathBuf> 
 /// Whether `path` leads to this program, or to another amplihack. One that was given another name is known only to itself.
 fn is_amplihack(path: &Path) -> bool {
     let Ok(real) = std::fs::canonicalize(path) else { return false };
-    real.file_name().is_some_and(|name| name == "amplihack")
-        || std::env::current_exe().is_ok_and(|own| own == real)
+    real.file_name().is_some_and(|name| name == "amplihack") || sys::own_file().is_ok_and(|own| own == real)
 }
 
 /// Whether `path` is a file that somebody may execute.

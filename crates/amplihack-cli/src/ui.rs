@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use amplihack_export::visible;
 use amplihack_utils::error::{ExitKind, Explain};
 use serde::Serialize;
 use serde_json::json;
@@ -114,10 +115,9 @@ impl Failure {
     }
 }
 
-/// One line for a person: `label: text`.
+/// One line for a person: `label: text`. What a terminal would obey is shown.
 pub(crate) fn note(label: &str, text: impl std::fmt::Display) {
-    // A closed stderr must not end the run.
-    let _ = writeln!(io::stderr().lock(), "{label}: {text}");
+    progress(&format!("{label}: {text}\n"));
 }
 
 /// One line for a person, without a label.
@@ -133,10 +133,21 @@ pub(crate) fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Re
         .map_err(|error| Failure::system("stdout could not be written", &error))
 }
 
-/// Writes `text` to stderr as it is: progress for a person.
+/// Writes `text` to stderr: progress for a person. Agents, machines and repositories have a say in it, so what a terminal would obey is
+/// shown.
 pub(crate) fn progress(text: &str) {
+    draw(&visible(text));
+}
+
+/// Writes `text` to stderr as it is, for who draws on the terminal.
+pub(crate) fn draw(text: &str) {
     // A closed stderr must not end the run.
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes `text` to stdout for people: what a terminal would obey is shown.
+pub(crate) fn shown(text: &str) -> Result<(), Failure> {
+    data(&visible(text))
 }
 
 /// `value` as one line of JSON.

@@ -50,12 +50,12 @@ impl Cleaner {
     }
 
     /// Whether credentials are replaced.
-    pub const fn redacts(self) -> bool {
+    pub(crate) const fn redacts(self) -> bool {
         self.redact
     }
 
     /// `text` without its secrets, otherwise as it is: for programs.
-    pub fn without_secrets(self, text: &str) -> Cow<'_, str> {
+    pub(crate) fn without_secrets(self, text: &str) -> Cow<'_, str> {
         if self.redact { redact(text) } else { Cow::Borrowed(text) }
     }
 
@@ -114,8 +114,8 @@ impl Cleaner {
     }
 }
 
-/// `text` with controls and other characters that hide or turn text as their numbers, which every font has.
-fn visible(text: &str) -> String {
+/// `text` with controls and other characters that hide or turn text as their numbers, which every font has. Line breaks and tabs stay.
+pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {

@@ -17,7 +17,7 @@ mod summary;
 mod testing;
 mod tool;
 
-pub use clean::{Clean, Cleaner};
+pub use clean::{Clean, Cleaner, visible};
 pub use error::ExportError;
 pub use html::page;
 pub use markdown::markdown;

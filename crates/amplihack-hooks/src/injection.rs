@@ -90,7 +90,7 @@ impl Drop for Written {
 }
 
 /// `hooks` as Claude Code's settings and plugins hold them.
-pub fn claude_hooks(hooks: &[Hook]) -> Value {
+pub(crate) fn claude_hooks(hooks: &[Hook]) -> Value {
     let mut events = Map::new();
     for hook in hooks {
         let Some(name) = hook.event.claude_name() else { continue };

@@ -15,7 +15,7 @@ use crate::settings::Registered;
 pub(crate) const GUARD: &str = " || { s=$?; [ $s = 2 ] || echo 'guard did not run' >&2; exit 2; }";
 
 /// Seconds that a registration gives the guard. The guard's own deadline is far below it.
-pub const GUARD_TIMEOUT: u32 = 10;
+pub(crate) const GUARD_TIMEOUT: u32 = 10;
 
 /// The program that a registration starts: the small hook binary, or `amplihack hook`, which is the same code.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use crate::install::{Registration, Scope, inspect};
 use crate::proofs::{self, GuardProof};
 
 /// The prompt that `doctor` calls long.
-pub const LONG_PROMPT_BYTES: usize = 65_536;
+pub(crate) const LONG_PROMPT_BYTES: usize = 65_536;
 
 /// The whole report.
 #[derive(Debug)]

@@ -12,8 +12,6 @@ use amplihack_utils::secret::is_secret_name;
 
 use crate::error::LaunchError;
 
-/// Launches deeper than this variable says are refused.
-pub const MAX_DEPTH_VAR: &str = "AMPLIHACK_MAX_DEPTH";
 const DEPTH: &str = "AMPLIHACK_SESSION_DEPTH";
 const SESSION: &str = "AMPLIHACK_SESSION_ID";
 

@@ -12,6 +12,7 @@ use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::may_write;
 use amplihack_utils::launcher_context::SessionId;
+use amplihack_utils::sys;
 
 use crate::error::LaunchError;
 use crate::notice::Notice;
@@ -111,7 +112,7 @@ fn directory(env: &Env, session: &SessionId) -> PathBuf {
 
 /// What answers the hooks of launches of this process: beside its own program.
 pub fn own_program() -> std::io::Result<Program> {
-    Ok(Program::beside(&std::env::current_exe()?))
+    Ok(Program::beside(&sys::own_file()?))
 }
 
 #[cfg(test)]

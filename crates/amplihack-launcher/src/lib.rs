@@ -19,7 +19,7 @@ pub mod proofs;
 mod start;
 mod versions;
 
-pub use environment::{Change, MAX_DEPTH_VAR};
+pub use environment::Change;
 pub use error::LaunchError;
 pub use events::{EventsEnded, LaunchedEvents, Wanted, start_events};
 pub use guard::own_program;

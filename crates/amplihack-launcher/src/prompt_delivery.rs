@@ -46,15 +46,10 @@ pub fn build_tool_command_with_prompt_delivery(
     requested: PromptDelivery,
 ) -> Result<DeliveredCommand, DeliveryError> {
     let extra: Vec<OsString> = extra_args.iter().map(OsString::from).collect();
+    let (installed, options) = (Installed::assumed(agent), Options::default());
     AgentCommand {
-        installed: &Installed::assumed(agent),
-        mode: RunMode::Headless,
-        prompt: Some(prompt),
-        options: &Options::default(),
-        hooks: &[],
-        before_verb: &[],
         extra: &extra,
-        cwd: project_path,
+        ..AgentCommand::new(&installed, RunMode::Headless, Some(prompt), &options, project_path)
     }
     .deliver(requested)
 }

@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use amplihack_agent::installed::LocalProofs;
 use amplihack_agent::{AgentBinary, Installed};
 use amplihack_utils::env::Env;
+use amplihack_utils::form;
 use amplihack_utils::fs::{Durability, create_private_dir, read_limited, write_atomic};
 use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
 use serde::{Deserialize, Serialize};
 
 const MAX_BYTES: u64 = 64 * 1024;
+/// The form of a proof that this version writes and knows.
+const FORM: u64 = 1;
 
 /// The result of one probe run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,16 +111,20 @@ pub fn read(env: &Env, installed: &Installed) -> LocalProofs {
 pub fn load(env: &Env, installed: &Installed) -> Option<Proof> {
     let path = path(&env.amplihack_home()?, installed.agent, installed.version.as_ref()?);
     let bytes = read_limited(&path, MAX_BYTES).ok()?;
+    form::check(&path, &bytes, FORM).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Keeps `proof` for `installed`; returns the file.
+/// Keeps `proof` for `installed`, in the place of an older one; returns the file. One in a newer version's form is left alone.
 pub fn store(env: &Env, installed: &Installed, proof: &Proof) -> std::io::Result<PathBuf> {
     let missing = |what| std::io::Error::new(std::io::ErrorKind::NotFound, what);
     let home =
         env.amplihack_home().ok_or_else(|| missing("neither AMPLIHACK_HOME nor HOME is an absolute path"))?;
     let version = installed.version.as_ref().ok_or_else(|| missing("the agent's version is not known"))?;
     let path = path(&home, installed.agent, version);
+    if let Ok(bytes) = read_limited(&path, MAX_BYTES) {
+        form::check(&path, &bytes, FORM).map_err(std::io::Error::other)?;
+    }
     create_private_dir(path.parent().unwrap_or(&home))?;
     let text = serde_json::to_vec_pretty(proof)?;
     write_atomic(&path, &text, 0o600, Durability::Machine)?;
@@ -186,6 +193,23 @@ mod tests {
         store(&env, &installed, &proof(true)).unwrap();
         installed.proofs = read(&env, &installed);
         assert!(installed.delivery_caps(RunMode::Headless).supports_stdin, "a later probe counts");
+    }
+
+    #[test]
+    fn a_proof_in_a_newer_form_proves_nothing_and_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::empty().with("AMPLIHACK_HOME", home.path());
+        let file = store(&env, &claude("9.0.0"), &proof(true)).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let newer = text.replacen('{', "{\"schema_version\": 2,", 1);
+        std::fs::write(&file, &newer).unwrap();
+        assert_eq!(load(&env, &claude("9.0.0")), None);
+        let error = store(&env, &claude("9.0.0"), &proof(true)).unwrap_err();
+        assert!(error.to_string().contains("is of a newer amplihack: it has form 2"), "{error}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), newer);
+        // A field alone is no other form.
+        std::fs::write(&file, text.replacen('{', "{\"later\": 2,", 1)).unwrap();
+        assert_eq!(load(&env, &claude("9.0.0")), Some(proof(true)));
     }
 
     fn leg(leg: &str, held: bool) -> GuardProof {

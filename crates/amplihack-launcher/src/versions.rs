@@ -1,18 +1,21 @@
 //! The version cache: an agent is asked once for each state of its program file.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::env::Env;
+use amplihack_utils::form;
 use amplihack_utils::fs::{Durability, create_private_dir, read_limited, write_atomic};
 use semver::Version;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 const FILE: &str = "versions.json";
 const MAX_BYTES: u64 = 256 * 1024;
+/// The form of the file that this version writes and knows.
+const FORM: u64 = 1;
 
 /// What a program file was when its version was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,30 +26,30 @@ struct Known {
     version: Option<String>,
 }
 
-/// Versions by program path. A damaged or missing file is an empty cache: the agents can be asked again.
+/// Versions by program path. A damaged or missing file is an empty cache: the agents can be asked again. What another version wrote
+/// into it stays there.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     file: Option<PathBuf>,
-    known: BTreeMap<String, Known>,
+    known: Map<String, Value>,
 }
 
 impl Cache {
     /// The cache below amplihack's home.
     pub(crate) fn open(env: &Env) -> Self {
-        let file = env.amplihack_home().map(|home| home.join(FILE));
-        let known = file
-            .as_ref()
-            .and_then(|file| read_limited(file, MAX_BYTES).ok())
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default();
-        Self { file, known }
+        let Some(file) = env.amplihack_home().map(|home| home.join(FILE)) else { return Self::default() };
+        let bytes = read_limited(&file, MAX_BYTES).unwrap_or_default();
+        if form::check(&file, &bytes, FORM).is_err() {
+            return Self::default();
+        }
+        Self { file: Some(file), known: serde_json::from_slice(&bytes).unwrap_or_default() }
     }
 
     /// The answer of the program at `path`, if it was asked and its file is still what it was. The answer may be that it
     /// tells no version.
     #[expect(clippy::option_option, reason = "not asked, and asked without an answer, are two things")]
     pub(crate) fn get(&self, path: &Path) -> Option<Option<Version>> {
-        let known = self.known.get(&*key(path))?;
+        let known = Known::deserialize(self.known.get(&*key(path))?).ok()?;
         if state(path)? != (known.size, known.mtime_ns) {
             return None;
         }
@@ -58,11 +61,11 @@ impl Cache {
         let (Some(file), Some((size, mtime_ns))) = (&self.file, state(path)) else {
             return;
         };
-        self.known.insert(
-            key(path).into_owned(),
-            Known { size, mtime_ns, version: version.map(Version::to_string) },
-        );
-        let written = serde_json::to_vec(&self.known).map_err(std::io::Error::from).and_then(|text| {
+        let known = Known { size, mtime_ns, version: version.map(Version::to_string) };
+        let value = serde_json::to_value(known);
+        let entry = value.map(|value| self.known.insert(key(path).into_owned(), value));
+        let text = entry.and_then(|_| serde_json::to_vec(&self.known));
+        let written = text.map_err(std::io::Error::from).and_then(|text| {
             create_private_dir(file.parent().unwrap_or(Path::new("/")))?;
             write_atomic(file, &text, 0o600, Durability::Process)
         });
@@ -115,5 +118,27 @@ mod tests {
         let mut cache = Cache::open(&env);
         cache.put(&program, None);
         assert_eq!(Cache::open(&env).get(&program), Some(None));
+    }
+
+    #[test]
+    fn what_a_newer_version_wrote_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("claude");
+        std::fs::write(&program, "one").unwrap();
+        let file = dir.path().join(FILE);
+        let env = Env::empty().with("AMPLIHACK_HOME", dir.path());
+        let newer = r#"{"/x":{"later":1},"/y":{"size":1,"mtime_ns":2,"version":"1.0.0","later":[2]}}"#;
+        std::fs::write(&file, newer).unwrap();
+        let mut cache = Cache::open(&env);
+        assert_eq!(cache.get(Path::new("/x")), None);
+        cache.put(&program, None);
+        let mut text: Map<String, Value> = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        text.remove(&*key(&program)).unwrap();
+        assert_eq!(Value::from(text), serde_json::from_str::<Value>(newer).unwrap());
+        // In a form of its own nothing is read and nothing is written.
+        let newer = r#"{"schema_version":2,"programs":{}}"#;
+        std::fs::write(&file, newer).unwrap();
+        Cache::open(&env).put(&program, None);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), newer);
     }
 }

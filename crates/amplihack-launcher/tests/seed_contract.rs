@@ -7,7 +7,6 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use amplihack_agent::{AgentCommand, DeliveryError, Installed, Options};
@@ -17,7 +16,7 @@ use amplihack_launcher::prompt_delivery::{DeliveredCommand, build_tool_command_w
 use amplihack_launcher::{Hosting, LaunchError, LaunchRequest, Notice, Plan, Streams, Task, plan, start};
 use amplihack_session::{Deadlines, Outcome, Output, RunSpec, run_blocking};
 use amplihack_testkit::script::{StdinPlan, Step};
-use amplihack_testkit::{Sandbox, Script};
+use amplihack_testkit::{Sandbox, Script, logged};
 use amplihack_utils::config::Config;
 use amplihack_utils::prompt_delivery::{
     DeliveryCaps, DeliveryMode, DeliveryWarning, PromptDelivery, deliver,
@@ -142,30 +141,6 @@ fn launch(plan: Plan) -> (Outcome, Vec<Notice>) {
     })
 }
 
-/// Everything that is logged while `work` runs on this thread, at every level.
-fn logged(work: impl FnOnce()) -> String {
-    #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-    impl Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let sink = Sink::default();
-    let writer = sink.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    tracing::subscriber::with_default(subscriber, work);
-    let bytes = sink.0.lock().unwrap().clone();
-    String::from_utf8(bytes).unwrap()
-}
-
 /// Prompt files of anybody that hold this test's mark.
 fn prompt_files(mark: &str) -> Vec<PathBuf> {
     let directories = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
@@ -251,18 +226,10 @@ mod regression_contract {
     }
 
     fn interactive(requested: PromptDelivery) -> DeliveredCommand {
-        AgentCommand {
-            installed: &Installed::assumed(AgentBinary::Claude),
-            mode: RunMode::Interactive,
-            prompt: Some("x"),
-            options: &Options::default(),
-            hooks: &[],
-            before_verb: &[],
-            extra: &[],
-            cwd: Path::new("/"),
-        }
-        .deliver(requested)
-        .unwrap()
+        let (installed, options) = (Installed::assumed(AgentBinary::Claude), Options::default());
+        AgentCommand::new(&installed, RunMode::Interactive, Some("x"), &options, Path::new("/"))
+            .deliver(requested)
+            .unwrap()
     }
 
     #[test]

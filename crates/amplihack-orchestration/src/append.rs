@@ -10,9 +10,9 @@ use crate::error::AutoError;
 use crate::journal::{find, read};
 
 /// The longest message, in bytes.
-pub const MAX_MESSAGE: usize = 100 * 1024;
+pub(crate) const MAX_MESSAGE: usize = 100 * 1024;
 /// So many messages may wait.
-pub const MAX_WAITING: usize = 20;
+pub(crate) const MAX_WAITING: usize = 20;
 
 fn directory(run: &Path) -> PathBuf {
     run.join("append")

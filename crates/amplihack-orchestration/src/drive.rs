@@ -3,18 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use amplihack_agent::event::{Envelope, Totals};
-use amplihack_agent::{AgentBinary, Capability};
+use amplihack_agent::AgentBinary;
+use amplihack_agent::event::Totals;
 use amplihack_hooks::registration::Program;
-use amplihack_launcher::{Hosting, Streams, Wanted, plan, start_events};
-use amplihack_session::journal::{Recorded, events_path};
-use amplihack_session::{Interrupts, Output, SESSION_ID, leftovers};
+use amplihack_launcher::plan;
+use amplihack_session::{Interrupts, SESSION_ID, leftovers};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
 use amplihack_utils::launcher_context::{SessionId, new_session_id};
 use amplihack_utils::lock::FileLock;
-use amplihack_utils::log::read_from;
 use amplihack_utils::sys::{Signal, start_time};
 use jiff::Timestamp;
 use tokio::sync::watch::Receiver;
@@ -22,28 +20,23 @@ use tokio::time::Instant;
 
 mod ask;
 mod finish;
+mod turn;
 
-use ask::{Prompted, has, is_wide, request};
+use ask::{Prompted, is_wide, request};
 
-use crate::append;
-use crate::budget::{Budget, Used};
 use crate::claim::SCHEMA;
 use crate::error::AutoError;
 use crate::journal::{Entry, Journal};
-use crate::live::Live;
+use crate::pictures::Pictures;
 use crate::process::Processes;
 use crate::progress::Progress;
 use crate::prompts::{Parts, prompt};
 use crate::race::Lane;
 use crate::spec::Spec;
-use crate::tree::Pictures;
-use crate::turn::{Bounds, Heard, Over, given_up, watch, why};
-use crate::turns::{Ask, AutoEnd, Stop, TurnEnd, TurnOutput};
+use crate::turn::{given_up, why};
+use crate::turns::{AutoEnd, Stop, TurnOutput};
 use crate::verify::{Claimed, Cut, verify};
 use crate::worktree::Tree;
-
-/// What is kept of an agent's standard error.
-const STDERR: usize = 64 * 1024;
 
 /// Where a run goes on, and who hears of it.
 pub struct Place<'a> {
@@ -266,156 +259,6 @@ impl<'a> Drive<'a> {
         self.signal
     }
 
-    /// What is known of the turn that was in flight when the driver died.
-    fn recover(&mut self) -> Result<(), AutoError> {
-        let story = &self.journal.story;
-        let TurnOutput::Ask(ask) = &story.next else { return Ok(()) };
-        let Some(last) = story.turns.last().filter(|last| last.turn == ask.turn && last.answer.is_none())
-        else {
-            return Ok(());
-        };
-        let (turn, agent) = (last.turn, last.agent);
-        let launch = last.launches.last().and_then(|launch| SessionId::parse(launch).ok());
-        let recorded = launch.map(|launch| Recorded::read(&self.home, &launch)).transpose()?.flatten();
-        let Some(recorded) = recorded else { return Ok(()) };
-        let mut heard = Heard::new(agent, story.session(), story.spec.limits());
-        for line in read_from(&events_path(&recorded.directory), 0)? {
-            if let Ok(envelope) = serde_json::from_slice::<Envelope>(&line?.1) {
-                // What is wrong with a turn that is over no longer matters.
-                let _ = heard.event(&envelope.event);
-            }
-        }
-        let before = story.meter.of_session(agent, story.session());
-        let mut live = Live::new(agent, self.place.env, &live_path(&self.journal.directory), before);
-        let totals = live.look(heard.session(), recorded.record.usage);
-        if recorded.record.end.is_some() {
-            return self.answered(turn, heard.answer(totals, Vec::new(), None));
-        }
-        let session = heard.session().or(live.session()).map(str::to_owned);
-        self.interrupted = session.is_some();
-        let used = Used { agent, session, totals };
-        self.journal.write(Entry::Broken { turn, used })
-    }
-
-    async fn turn(&mut self, ask: Ask) -> Result<(), AutoError> {
-        let story = &self.journal.story;
-        let agent = story.agent;
-        if ask.fall_back {
-            let before = story.spec.agent;
-            self.notice(format!(
-                "{before} reports that its account is used up or not accepted; {agent} goes on"
-            ));
-        }
-        let resume = story.session().map(str::to_owned);
-        let messages = append::take(&self.journal.directory, &story.told);
-        let (files, texts): (Vec<String>, Vec<String>) = messages.into_iter().unzip();
-        let text = prompt(&Parts {
-            phase: ask.phase,
-            task: &story.spec.task,
-            fresh: resume.is_none(),
-            interrupted: std::mem::take(&mut self.interrupted),
-            plan: story.plan.as_deref(),
-            last: story.last.as_deref(),
-            findings: story.findings.as_deref(),
-            appended: &texts,
-            wide: is_wide(agent),
-            schema: has(agent, Capability::AnswerSchema),
-        });
-        let cwd = story.directory().to_owned();
-        let schema = self.journal.directory.join("schema.json");
-        let used = story.meter.totals().cost_usd.unwrap_or_default();
-        let dollars = story.spec.budget.usd.map(|most| most - used);
-        let prompted = Prompted {
-            agent,
-            prompt: text.clone(),
-            resume: resume.as_deref(),
-            dollars,
-            schema: Some(&schema),
-        };
-        let wanted = request(&self.place, &story.spec, &cwd, prompted);
-        let heard = Heard::new(agent, resume.as_deref(), story.spec.limits());
-        let of = story.spec.max_turns;
-        let before = story.meter.of_session(agent, story.session());
-        let live = Live::new(agent, self.place.env, &live_path(&self.journal.directory), before);
-        let mut plan = match plan(wanted, &live.prepare(self.place.env), self.place.config) {
-            Ok(plan) => plan,
-            Err(error) => {
-                return self.journal.write(Entry::Stopped { why: Stop::Failed, reason: error.to_string() });
-            }
-        };
-        plan.record = Some(self.processes.record()?);
-        let launch = plan.session.to_string();
-        self.journal.write(Entry::Asked {
-            turn: ask.turn,
-            phase: ask.phase,
-            agent,
-            resume,
-            launch: launch.clone(),
-            appended: files.clone(),
-            prompt: text,
-        })?;
-        append::forget(&self.journal.directory, &files);
-        self.tell(&Progress::Turn { turn: ask.turn, of, phase: ask.phase, agent, launch });
-        let mut notices: Vec<String> = plan.notices.iter().map(ToString::to_string).collect();
-        let streams = Streams { stderr: Output::Tail(STDERR), ..Streams::default() };
-        let (launched, more) = match start_events(plan, Hosting::Binary, streams, Wanted::default()).await {
-            Ok(started) => started,
-            Err(error) => {
-                return self.journal.write(Entry::Stopped { why: Stop::Failed, reason: error.to_string() });
-            }
-        };
-        notices.extend(more.iter().map(ToString::to_string));
-        // They are the same with each turn.
-        for notice in notices.into_iter().filter(|_| ask.turn == 1 || ask.fall_back) {
-            self.notice(notice);
-        }
-        let (over, notices) = self.watch(launched, heard, live).await?;
-        for notice in notices {
-            self.notice(notice);
-        }
-        self.answered(ask.turn, over)
-    }
-
-    async fn watch(
-        &mut self,
-        launched: amplihack_launcher::LaunchedEvents,
-        heard: Heard,
-        live: Live,
-    ) -> Result<(Over, Vec<String>), AutoError> {
-        let Self { place, journal, id, deadline, .. } = self;
-        let (meter, budget): (_, Budget) = (&journal.story.meter, journal.story.spec.budget);
-        let over_budget = |used: &Used| budget.is_set().then(|| budget.reached(&meter.with(used))).flatten();
-        let before = std::cell::Cell::new(meter.totals());
-        let told = |envelope: &Envelope, used: &Used| {
-            if let Some(progress) = Progress::of(&envelope.event) {
-                (place.told)(id, &progress);
-            }
-            let sum = meter.with(used);
-            if sum != before.get() {
-                before.set(sum);
-                (place.told)(id, &Progress::Used { used: sum });
-            }
-        };
-        let bounds = Bounds { deadline: *deadline, over_budget: &over_budget, lane: &mut place.lane.clone() };
-        watch(launched, heard, live, bounds, &told).await
-    }
-
-    /// Writes down how a turn went, and whether it was the last.
-    fn answered(&mut self, turn: u32, over: Over) -> Result<(), AutoError> {
-        let Over { answer, used, text, denied, stop } = over;
-        let how = how(&answer.end, answer.claim.as_ref().map(|claim| claim.status));
-        if let Some((why, reason)) = stop {
-            self.journal.write(Entry::Broken { turn, used })?;
-            self.tell(&Progress::Answered { turn, how: "ended".to_owned() });
-            return self.journal.write(Entry::Stopped { why, reason });
-        }
-        self.journal.write(Entry::Answered { turn, answer, used, text, denied })?;
-        self.tell(&Progress::Answered { turn, how });
-        let used = self.journal.story.meter.totals();
-        self.tell(&Progress::Used { used });
-        Ok(())
-    }
-
     async fn verify(&mut self) -> Result<(), AutoError> {
         let story = &self.journal.story;
         let turn = story.turns.last().map_or(0, |last| last.turn);
@@ -454,26 +297,7 @@ impl<'a> Drive<'a> {
     }
 }
 
-/// Where an agent that is told to writes down what it uses.
-fn live_path(directory: &Path) -> PathBuf {
-    directory.join("spans.jsonl")
-}
-
 /// Where the diff of the run in `directory` is.
 pub fn diff_path(directory: &Path) -> PathBuf {
     directory.join("diff.patch")
-}
-
-fn how(end: &TurnEnd, claim: Option<crate::claim::Status>) -> String {
-    use crate::claim::Status;
-    match (end, claim) {
-        (TurnEnd::Answered, Some(Status::Done)) => "says done".to_owned(),
-        (TurnEnd::Answered, Some(Status::Working)) => "says working".to_owned(),
-        (TurnEnd::Answered, Some(Status::Blocked)) => "says blocked".to_owned(),
-        (TurnEnd::Answered, None) => "says nothing of its state".to_owned(),
-        (TurnEnd::Cut, _) => "cut".to_owned(),
-        (TurnEnd::Denied { .. }, _) => "denied".to_owned(),
-        (TurnEnd::Stalled { .. }, _) => "stalled".to_owned(),
-        (TurnEnd::Failed { message, .. }, _) => format!("failed: {message}"),
-    }
 }

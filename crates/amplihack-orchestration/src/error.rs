@@ -146,7 +146,10 @@ impl Explain for AutoError {
             Self::NoPrice { agent } => Some(format!(
                 "use --budget-tokens, or set prices.{agent} = \"input=3 output=15\" in config.toml (dollars per million tokens)"
             )),
-            Self::Git { .. } => Some("leave --worktree out to work in the directory itself".to_owned()),
+            Self::Git { what, .. } if what.contains("worktree") || what.contains("repository") => {
+                Some("a worktree needs a repository with a commit: make one, or leave --worktree out where it can be".to_owned())
+            }
+            Self::Git { .. } => Some("run `git status` there to see what is wrong with the repository".to_owned()),
             _ => None,
         }
     }

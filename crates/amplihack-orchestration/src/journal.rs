@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use amplihack_agent::AgentBinary;
 use amplihack_agent::event::Totals;
+use amplihack_utils::form;
 use amplihack_utils::fs::create_private_dir;
 use amplihack_utils::launcher_context::{SessionId, meant, sessions};
-use amplihack_utils::log::{JsonLog, read_from};
+use amplihack_utils::log::{JsonLog, LogError, read_from};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -19,11 +20,13 @@ use crate::error::AutoError;
 use crate::prompts::shortened;
 use crate::spec::Spec;
 use crate::turns::{Answer, AutoEnd, Phase, Stop};
-use crate::verify::Verdict;
+use crate::verify::Verification;
 use crate::worktree::Tree;
 
 pub use story::{Ended, Story, TurnRecord};
 
+/// The form of the journal that this version writes and knows.
+const FORM: u64 = 1;
 /// The name of a run's journal in its directory.
 const FILE: &str = "auto.jsonl";
 /// The most that is kept of an agent's answer.
@@ -99,7 +102,7 @@ pub enum Entry {
         /// The turn that made the claim.
         turn: u32,
         /// What was found.
-        verdict: Verdict,
+        verdict: Verification,
     },
     /// The run is stopped.
     Stopped {
@@ -186,8 +189,10 @@ pub fn read(home: &Path, id: &SessionId) -> Result<Story, AutoError> {
     }
     let mut story: Option<Story> = None;
     for line in read_from(&path, 0)? {
-        // A line of a newer version is passed over.
-        let Ok(Line { at, entry }) = serde_json::from_slice(&line?.1) else { continue };
+        let line = line?.1;
+        form::check(&path, &line, FORM).map_err(LogError::from)?;
+        // A line that this version does not know, and that does not ask to be known.
+        let Ok(Line { at, entry }) = serde_json::from_slice(&line) else { continue };
         match (&mut story, entry) {
             (None, Entry::Began { spec, worktree }) => {
                 story = Some(Story::begin(*spec, worktree, at));

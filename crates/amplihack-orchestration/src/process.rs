@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use amplihack_session::{Deadlines, Outcome, Output, RunSpec, Why, leftovers, run_to_end};
 use amplihack_utils::env::Env;
+use amplihack_utils::git::Git;
 use amplihack_utils::sys::{Exit, Proc, Signal};
 
 use crate::error::AutoError;
@@ -87,31 +88,39 @@ impl Processes {
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
     ) -> Result<Vec<u8>, AutoError> {
-        let came = self.git_says(directory, more, args).await?;
-        if came.exit.success() && !came.late && came.interrupted.is_none() {
-            return Ok(came.stdout);
-        }
-        let said = String::from_utf8_lossy(&came.stderr).trim().replace('\n', "; ");
-        Err(AutoError::Git { what, said: if said.is_empty() { came.exit.to_string() } else { said } })
+        answered(what, self.git_says(directory, more, args).await?)
     }
 
     /// The same for a git whose exit code says something.
-    pub async fn git_says<A: AsRef<OsStr>>(
+    pub(crate) async fn git_says<A: AsRef<OsStr>>(
         &self,
         directory: &Path,
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
     ) -> Result<Came, AutoError> {
-        let mut command = Command::new("git");
-        command.env_clear().envs(self.env.iter()).current_dir(directory);
-        // A git that was started by a hook of git would look elsewhere.
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"] {
-            command.env_remove(name);
+        let mut git = Git::new(&self.env, directory);
+        // Asked each time: the agent may have changed it since.
+        let programs = self.run(git.programs(), GIT_TIMEOUT, GIT_OUTPUT).await?;
+        if programs.late || programs.interrupted.is_some() {
+            return Ok(programs);
         }
-        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
-        command.envs(more.iter().copied());
-        command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(args);
+        git.switch_off(Some(programs.exit.code()), &programs.stdout)
+            .map_err(|said| AutoError::Git { what: "ask for its settings", said: said.to_owned() })?;
+        let mut command = git.command();
+        command.envs(more.iter().copied()).args(args);
         self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await
+    }
+
+    /// Runs git with the filters that the user configured, before an agent has been there.
+    pub async fn git_as_configured<A: AsRef<OsStr>>(
+        &self,
+        what: &'static str,
+        directory: &Path,
+        args: impl IntoIterator<Item = A>,
+    ) -> Result<Vec<u8>, AutoError> {
+        let mut command = Git::new(&self.env, directory).command();
+        command.args(args);
+        answered(what, self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await?)
     }
 
     async fn run(&self, command: Command, timeout: Duration, keep: usize) -> Result<Came, AutoError> {
@@ -138,4 +147,13 @@ impl Processes {
             stderr: stderr.bytes,
         })
     }
+}
+
+/// The output of a git that ended with 0.
+fn answered(what: &'static str, came: Came) -> Result<Vec<u8>, AutoError> {
+    if came.exit.success() && !came.late && came.interrupted.is_none() {
+        return Ok(came.stdout);
+    }
+    let said = String::from_utf8_lossy(&came.stderr).trim().replace('\n', "; ");
+    Err(AutoError::Git { what, said: if said.is_empty() { came.exit.to_string() } else { said } })
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::budget::tokens;
 use crate::turns::{AutoEnd, Checked, Phase};
-use crate::verify::Verdict;
+use crate::verify::Verification;
 
 /// Something that happened in a run. Never a word of a prompt, nor of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,7 +64,7 @@ pub enum Progress {
         /// The turn that made it.
         turn: u32,
         /// What was found.
-        verdict: Verdict,
+        verdict: Verification,
     },
     /// The run is over.
     Ended {

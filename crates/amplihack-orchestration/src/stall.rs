@@ -28,7 +28,7 @@ pub enum Trouble {
 
 /// Looks at a turn's events.
 #[derive(Debug)]
-pub struct Stall {
+pub(crate) struct Stall {
     limits: Limits,
     calls: u32,
     /// Calls that were not answered, with what they ask for.
@@ -39,17 +39,17 @@ pub struct Stall {
 
 impl Stall {
     /// A turn of which nothing was seen.
-    pub const fn new(limits: Limits) -> Self {
+    pub(crate) const fn new(limits: Limits) -> Self {
         Self { limits, calls: 0, open: Vec::new(), failing: None }
     }
 
     /// How long the silence may be from now on. A running tool may be silent six times as long.
-    pub fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         if self.open.is_empty() { self.limits.silence } else { self.limits.silence.saturating_mul(6) }
     }
 
     /// Takes an event in, and says what is wrong, if anything is.
-    pub fn observe(&mut self, event: &AgentEvent) -> Option<Trouble> {
+    pub(crate) fn observe(&mut self, event: &AgentEvent) -> Option<Trouble> {
         match event {
             AgentEvent::ToolCall(call) => {
                 self.open.push((

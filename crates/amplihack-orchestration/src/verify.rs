@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use amplihack_utils::sys::Signal;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use crate::error::AutoError;
+use crate::pictures::Pictures;
 use crate::process::{Came, Processes};
-use crate::tree::Pictures;
 use crate::turns::Checked;
 
 /// How long a command may take where no deadline says less.
@@ -19,7 +20,7 @@ const KEEP: usize = 16 * 1024;
 
 /// What a verification found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct Verification {
     /// In a word.
     pub outcome: Checked,
     /// Check by check.
@@ -38,7 +39,7 @@ pub struct Check {
     pub found: String,
 }
 
-impl Verdict {
+impl Verification {
     /// What speaks against the claim, in words for the agent.
     pub fn findings(&self) -> String {
         let mut out = String::new();
@@ -78,8 +79,31 @@ pub enum Cut {
 }
 
 /// Checks a claim. The first check that fails is the last: what follows stands on it.
-pub async fn verify(processes: &Processes, claimed: &Claimed<'_>) -> Result<Result<Verdict, Cut>, AutoError> {
+///
+/// A command that passes and changes files is run once more, on what it left: that is what the user will find.
+pub async fn verify(
+    processes: &Processes,
+    claimed: &Claimed<'_>,
+) -> Result<Result<Verification, Cut>, AutoError> {
+    let until = claimed.timeout.map(|timeout| Instant::now() + timeout);
+    let first = once(processes, claimed, until).await?;
+    if let (Ok((found, Some(before))), Some((pictures, _))) = (&first, claimed.files)
+        && found.outcome == Checked::Passed
+        && pictures.take(processes).await? != *before
+    {
+        return Ok(once(processes, claimed, until).await?.map(|(found, _)| found));
+    }
+    Ok(first.map(|(found, _)| found))
+}
+
+/// One look at everything, and the files before the commands.
+async fn once(
+    processes: &Processes,
+    claimed: &Claimed<'_>,
+    until: Option<Instant>,
+) -> Result<Result<(Verification, Option<String>), Cut>, AutoError> {
     let mut checks = Vec::new();
+    let mut before = None;
     if let Some((pictures, base)) = claimed.files {
         let now = pictures.take(processes).await?;
         if claimed.changes {
@@ -88,6 +112,7 @@ pub async fn verify(processes: &Processes, claimed: &Claimed<'_>) -> Result<Resu
         }
         let markers = pictures.markers(processes, base, &now).await?;
         checks.push(looked("no conflict markers", markers.join("\n")));
+        before = Some(now);
     }
     let commands = claimed.verify.iter().map(String::as_str).chain(claimed.test_command);
     let mut commanded = false;
@@ -95,12 +120,13 @@ pub async fn verify(processes: &Processes, claimed: &Claimed<'_>) -> Result<Resu
         if checks.iter().any(|check| !check.passed) {
             break;
         }
-        let timeout = claimed.timeout.unwrap_or(TIMEOUT).min(TIMEOUT);
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let timeout = left.unwrap_or(TIMEOUT).min(TIMEOUT);
         let came = processes.shell(text, claimed.directory, timeout, &[], KEEP).await?;
         if let Some(signal) = came.interrupted {
             return Ok(Err(Cut::Interrupted(signal)));
         }
-        if came.late && claimed.timeout.is_some_and(|left| left <= TIMEOUT) {
+        if came.late && left.is_some_and(|left| left <= TIMEOUT) {
             return Ok(Err(Cut::Late));
         }
         commanded = true;
@@ -111,7 +137,7 @@ pub async fn verify(processes: &Processes, claimed: &Claimed<'_>) -> Result<Resu
         (true, true) => Checked::Passed,
         (true, false) => Checked::Unproved,
     };
-    Ok(Ok(Verdict { outcome, checks }))
+    Ok(Ok((Verification { outcome, checks }, before)))
 }
 
 fn looked(what: &str, found: String) -> Check {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::fs::create_private_dir;
+use amplihack_utils::git;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
@@ -40,14 +41,19 @@ impl Tree {
     /// A worktree for the run `id` of the repository around `cwd`, on a branch of its own, from the commit that is checked out. It
     /// is not made yet.
     pub async fn plan(processes: &Processes, home: &Path, cwd: &Path, id: &str) -> Result<Self, AutoError> {
-        let args = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--show-prefix", "HEAD"];
-        let said = processes.git("look for the repository", cwd, &[], args).await?;
-        let said = String::from_utf8_lossy(&said).into_owned();
-        let mut lines = said.lines();
-        let mut line = || lines.next().unwrap_or_default().to_owned();
-        let (repository, prefix, start) = (PathBuf::from(line()), line(), line());
+        // One at a time: a path may have line breaks.
+        let said = async |args: &[&str]| {
+            let args = ["rev-parse", "--path-format=absolute"].iter().chain(args);
+            processes.git("look for the repository", cwd, &[], args).await
+        };
+        let repository = git::path(&said(&["--show-toplevel"]).await?);
+        let prefix = git::path(&said(&["--show-prefix"]).await?);
+        let start = String::from_utf8_lossy(&said(&["--verify", "HEAD"]).await?).trim().to_owned();
         let path = home.join("worktrees").join(id);
-        let branch = format!("amplihack/{id}");
+        // Below a branch of that name there is no room for others.
+        let taken = ["rev-parse", "--verify", "--quiet", "refs/heads/amplihack"];
+        let taken = processes.git_says(cwd, &[], taken).await?.exit.success();
+        let branch = format!("amplihack{}{id}", if taken { '-' } else { '/' });
         Ok(Self { workdir: path.join(prefix), repository, path, branch, start })
     }
 
@@ -76,7 +82,7 @@ impl Tree {
             &*path,
             &self.start,
         ];
-        processes.git("make a worktree", &self.repository, &[], add).await.map(drop)
+        processes.git_as_configured("make a worktree", &self.repository, add).await.map(drop)
     }
 
     /// Unlocks the worktree, and removes it if nothing in it would be lost: no change, no commit that is not in the repository's
@@ -94,9 +100,15 @@ impl Tree {
         if keep {
             return Ok(Fate::Kept("the run was given up".to_owned()));
         }
-        let status = ["status", "--porcelain", "--untracked-files=normal"];
-        if !processes.git("look at a worktree", &self.path, &[], status).await?.is_empty() {
-            return Ok(Fate::Kept("it holds changes".to_owned()));
+        let status = ["status", "--porcelain", "--untracked-files=normal", "--ignored=matching"];
+        let said = processes.git("look at a worktree", &self.path, &[], status).await?;
+        // What amplihack itself writes down there is nobody's work.
+        let of_others = |line: &&[u8]| !line.is_empty() && *line != b"!! .claude/runtime/";
+        let changes: Vec<&[u8]> = said.split(|byte| *byte == b'\n').filter(of_others).collect();
+        if !changes.is_empty() {
+            let ignored = changes.iter().all(|line| line.starts_with(b"!!"));
+            let what = if ignored { "files that git ignores" } else { "changes" };
+            return Ok(Fate::Kept(format!("it holds {what}")));
         }
         let merged = ["merge-base", "--is-ancestor", &self.branch, "HEAD"];
         if processes.git("look at a branch", &self.repository, &[], merged).await.is_err() {

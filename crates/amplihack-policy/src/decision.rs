@@ -145,6 +145,8 @@ mod tests {
         let deny = Verdict::new(Decision::Deny, RuleId::new("a/b"), "why", vec![Span { start: 1, end: 2 }]);
         assert_eq!(Verdict::none().join(deny.clone()), deny);
         assert_eq!(deny.clone().join(Verdict::none()), deny);
-        assert_eq!(deny.observed().would_be, Some(Decision::Deny));
+        let observed = deny.observed();
+        assert_eq!((observed.decision, observed.would_be), (Decision::None, Some(Decision::Deny)));
+        assert_eq!(observed.clone().observed(), observed, "once is enough");
     }
 }

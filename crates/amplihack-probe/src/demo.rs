@@ -10,6 +10,7 @@ use amplihack_launcher::own_program;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
+use amplihack_utils::sys;
 use tokio::runtime::Runtime;
 
 use crate::drive::{Bench, DriveError, Driven, Job, hostile_prompt};
@@ -81,7 +82,7 @@ pub fn agents(
 /// The scripted agent: this very program under another name, behind Claude Code's command line.
 fn scripted_agent(directory: &Path) -> Result<Installed, DriveError> {
     let link = directory.join(scripted::PROGRAM);
-    std::env::current_exe()
+    sys::own_file()
         .and_then(|exe| std::os::unix::fs::symlink(exe, &link))
         .map_err(DriveError::io("the scripted agent could not be made"))?;
     let mut installed = Installed::assumed(AgentBinary::Claude);
@@ -121,7 +122,7 @@ pub fn show(
     installed: &Installed,
 ) -> Result<Shown, DriveError> {
     let lost = || DriveError::io("this program does not know where it is");
-    let exe = std::env::current_exe().map_err(lost())?;
+    let exe = sys::own_file().map_err(lost())?;
     let guard = own_program().map_err(lost())?;
     let run = format!("demo-{}", installed.agent);
     // The descendant has no environment at all: only the repository can tell it who is in charge.

@@ -221,7 +221,7 @@ fn repository(work: &Path) -> io::Result<()> {
 }
 
 /// A prompt of `bytes` bytes with everything that shells and files mangle.
-pub fn hostile_prompt(bytes: usize) -> String {
+pub(crate) fn hostile_prompt(bytes: usize) -> String {
     const LINE: &str = "don't \"quote\" $HOME $(id) `id` \\ ; | & 漢字 \u{1f980} -- %s\n";
     let mut prompt = LINE.repeat(bytes / LINE.len() + 1);
     let mut end = bytes;

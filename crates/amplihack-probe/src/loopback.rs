@@ -22,7 +22,7 @@ pub struct Loopback {
 }
 
 /// Whether `agent` speaks a protocol that the server scripts.
-pub fn can_loopback(agent: AgentBinary) -> bool {
+pub(crate) fn can_loopback(agent: AgentBinary) -> bool {
     matches!(agent, AgentBinary::Claude | AgentBinary::Copilot | AgentBinary::Codex)
 }
 

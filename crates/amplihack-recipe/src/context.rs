@@ -46,7 +46,7 @@ impl Context {
     }
 
     /// Gives the value of the command line for `a.b` its place: in the object `a`, if there is one, else under the name `a.b`.
-    pub fn set_path(&mut self, path: &str, value: Value) {
+    pub(crate) fn set_path(&mut self, path: &str, value: Value) {
         if let Some((root, rest)) = path.split_once('.')
             && let Some(whole) = self.get(root)
             && matches!(whole.kind(), Kind::Object(_) | Kind::List(_))

@@ -146,7 +146,7 @@ impl Discovery {
     }
 
     /// The recipe that `name` means in a recipe: `top` is the file of the run's first one, `beside` the file that names it.
-    pub fn sub_recipe(&self, name: &str, top: &Path, beside: &Path) -> Result<PathBuf, NotFound> {
+    pub(crate) fn sub_recipe(&self, name: &str, top: &Path, beside: &Path) -> Result<PathBuf, NotFound> {
         let segment = |part: &str| {
             !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
         };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use amplihack_session::step::Spool;
+use amplihack_utils::form;
 use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
 use amplihack_utils::log::{JsonLog, LogError, read_from};
 use amplihack_utils::sys;
@@ -15,7 +16,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::given::{Given, GivenError};
-use crate::result::{Status, StepResult};
+use crate::result::{SCHEMA_VERSION, Status, StepResult};
 
 /// The longest output within a line.
 const INLINE: usize = 64 * 1024;
@@ -159,7 +160,7 @@ pub fn runs(home: &Path) -> PathBuf {
 }
 
 /// The variable by which a run's descendants are known.
-pub const RUN_ID: &str = "AMPLIHACK_RECIPE_RUN_ID";
+pub(crate) const RUN_ID: &str = "AMPLIHACK_RECIPE_RUN_ID";
 
 /// The journal of one run, for its writer.
 #[derive(Debug)]
@@ -253,7 +254,8 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads the run in `directory`. `None`: there is none. A line of a newer version is passed over.
+    /// Reads the run in `directory`. `None`: there is none. A line that this version does not know is passed over; one that says that it has
+    /// a newer form is an error: what was done would be done again.
     pub fn read(directory: &Path) -> Result<Option<Self>, LogError> {
         let log = directory.join("journal.jsonl");
         let lines = match read_from(&log, 0) {
@@ -263,7 +265,9 @@ impl Recorded {
         };
         let mut found: Option<Self> = None;
         for line in lines {
-            let Ok(Line { at, entry }) = serde_json::from_slice(&line?.1) else { continue };
+            let line = line?.1;
+            form::check(&log, &line, u64::from(SCHEMA_VERSION))?;
+            let Ok(Line { at, entry }) = serde_json::from_slice(&line) else { continue };
             let entry = brought_back(entry, directory)?;
             match (&mut found, entry) {
                 (None, Entry::Runner(header)) => {

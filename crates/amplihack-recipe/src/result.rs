@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::context::Context;
 
 /// The version of the result's form.
-pub const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// How a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

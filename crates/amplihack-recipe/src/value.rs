@@ -83,7 +83,7 @@ impl Value {
     }
 
     /// JSON text; `None` if it is not JSON. Numbers and the order of keys stay as they are.
-    pub fn from_json(text: &str) -> Option<Self> {
+    pub(crate) fn from_json(text: &str) -> Option<Self> {
         serde_json::from_str::<&RawValue>(text).ok().map(Self::from_raw)
     }
 

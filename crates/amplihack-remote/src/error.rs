@@ -90,6 +90,7 @@ impl RemoteError {
     /// The same error with one more fact.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
+        // Once more: no function is generic over whether it may change what it gives.
         let context = match &mut self {
             Self::Packaging(context)
             | Self::Provisioning(context)

@@ -6,7 +6,6 @@ mod encode;
 mod install;
 mod serve;
 
-pub use answer::is_digest;
 pub use client::Far;
 pub use serve::{Request, serve};
 

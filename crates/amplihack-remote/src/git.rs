@@ -1,15 +1,17 @@
-//! Git as this crate runs it: in an environment that says nothing of another repository, with everything switched off that the
-//! repository's configuration would start by itself. An agent may have written that configuration.
+//! Git as this crate runs it: hardened as [`amplihack_utils::git`] says, and without what would make other things of a repository
+//! than it holds.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use amplihack_policy::secrets::redact;
 use amplihack_session::{Deadlines, Input, Output, RunSpec, Why, run_to_end};
 use amplihack_utils::env::Env;
+use amplihack_utils::git as hardened;
+pub(crate) use amplihack_utils::git::{path, path_of};
 
 use crate::error::ErrorContext;
 
@@ -20,41 +22,9 @@ const ANSWER: usize = 16 * 1024 * 1024;
 /// What is kept of a complaint.
 const COMPLAINT: usize = 4096;
 
-/// Variables that say where git itself is and what the user configured; every other `GIT_…` means the caller's repository.
-const KEPT: &[&str] = &[
-    "GIT_EXEC_PATH",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-];
-
-/// How one of the settings below looks in git's list.
-const OURS: &[u8] = b"command\0core.hookspath\n/dev/null\0";
-
-/// Settings that hold whatever the repository says.
-const SETTINGS: &[(&str, &str)] = &[
-    ("core.fsmonitor", "false"),
-    ("core.hooksPath", "/dev/null"),
-    ("core.alternateRefsCommand", ":"),
-    ("core.pager", "cat"),
-    ("credential.helper", ""),
-    ("log.showSignature", "false"),
-    ("color.ui", "false"),
-    ("submodule.recurse", "false"),
-    ("fetch.recurseSubmodules", "false"),
-    ("gc.auto", "0"),
-    ("maintenance.auto", "false"),
-];
-
 /// Runs git in one directory.
 #[derive(Debug, Clone)]
-pub(crate) struct Git<'a> {
-    env: &'a Env,
-    directory: PathBuf,
-    settings: Vec<(OsString, OsString)>,
-}
+pub(crate) struct Git(hardened::Git);
 
 /// What a git command answered.
 #[derive(Debug)]
@@ -67,27 +37,21 @@ pub(crate) struct Said {
     pub stderr: String,
 }
 
-impl<'a> Git<'a> {
+impl Git {
     /// Git in `directory`. Reads which filters and merge drivers the repository's own configuration has, to switch them off.
-    pub(crate) async fn open(env: &'a Env, directory: &Path) -> Result<Self, ErrorContext> {
+    pub(crate) async fn open(env: &Env, directory: &Path) -> Result<Self, ErrorContext> {
         if !directory.is_dir() {
             return Err(ErrorContext::new(format!("{} is not a directory", directory.display())));
         }
-        let settings = SETTINGS.iter().map(|&(name, value)| (name.into(), value.into())).collect();
-        let mut git = Self { env, directory: directory.to_owned(), settings };
-        let programs = r"^(core\.hookspath|filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$";
-        let said = git.says(["config", "--show-scope", "--null", "--get-regexp", programs], &[]).await?;
-        // Our own setting comes back where git takes settings from the environment. Code 128: git will tell at the next command.
-        if said.code != 128 && !contains(&said.stdout, OURS) {
-            return Err(ErrorContext::new("git is too old: 2.31 or later is needed"));
-        }
-        git.settings.extend(switched_off(&said.stdout));
-        Ok(git)
+        let mut git = hardened::Git::new(env, directory);
+        let said = Self::answer(git.programs(), Input::Null, ANSWER).await?;
+        git.switch_off(Some(said.code), &said.stdout).map_err(ErrorContext::new)?;
+        Ok(Self(git))
     }
 
     /// The same in another directory.
     pub(crate) fn at(&self, directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), ..self.clone() }
+        Self(self.0.at(directory))
     }
 
     /// The answer of a command that ends with 0. `what` fits "failed to …".
@@ -99,6 +63,18 @@ impl<'a> Git<'a> {
         self.feed(what, args, Vec::new(), ANSWER).await
     }
 
+    /// The same with the rest of `file` as stdin, and `more` in its environment.
+    pub(crate) async fn read_file<A: AsRef<OsStr>>(
+        &self,
+        what: &str,
+        args: impl IntoIterator<Item = A>,
+        file: File,
+        more: &[(&str, &OsStr)],
+    ) -> Result<Vec<u8>, ErrorContext> {
+        let said = self.start(args, more, Input::File(file), ANSWER).await?;
+        if said.code == 0 { Ok(said.stdout) } else { Err(said.error(what)) }
+    }
+
     /// The same with `stdin`, for an answer of at most `most` bytes.
     pub(crate) async fn feed<A: AsRef<OsStr>>(
         &self,
@@ -107,6 +83,7 @@ impl<'a> Git<'a> {
         stdin: Vec<u8>,
         most: usize,
     ) -> Result<Vec<u8>, ErrorContext> {
+        let stdin = if stdin.is_empty() { Input::Null } else { Input::Bytes(stdin) };
         let said = self.start(args, &[], stdin, most).await?;
         if said.code == 0 { Ok(said.stdout) } else { Err(said.error(what)) }
     }
@@ -117,20 +94,34 @@ impl<'a> Git<'a> {
         args: impl IntoIterator<Item = A>,
         more: &[(&str, &OsStr)],
     ) -> Result<Said, ErrorContext> {
-        self.start(args, more, Vec::new(), ANSWER).await
+        self.start(args, more, Input::Null, ANSWER).await
     }
 
     async fn start<A: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = A>,
         more: &[(&str, &OsStr)],
-        stdin: Vec<u8>,
+        stdin: Input,
         most: usize,
     ) -> Result<Said, ErrorContext> {
-        let mut command = self.command(more);
-        command.args(args);
+        let mut command = self.0.command();
+        for (name, value) in [
+            // Nothing is fetched on the way, and what is looked at is what is sent.
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_ALLOW_PROTOCOL", "file"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
+            ("GIT_GRAFT_FILE", "/dev/null"),
+            ("GIT_LITERAL_PATHSPECS", "1"),
+        ] {
+            command.env(name, value);
+        }
+        command.envs(more.iter().copied()).args(args);
+        Self::answer(command, stdin, most).await
+    }
+
+    async fn answer(command: Command, stdin: Input, most: usize) -> Result<Said, ErrorContext> {
         let outcome = run_to_end(RunSpec {
-            stdin: if stdin.is_empty() { Input::Null } else { Input::Bytes(stdin) },
+            stdin,
             stdout: Output::Head(most),
             stderr: Output::Tail(COMPLAINT),
             deadlines: Deadlines { total: Some(TIMEOUT), ..Deadlines::default() },
@@ -148,35 +139,6 @@ impl<'a> Git<'a> {
         let stderr = redact(stderr.trim()).replace('\n', "; ");
         Ok(Said { code: outcome.exit.code(), stdout: outcome.stdout.bytes, stderr })
     }
-
-    fn command(&self, more: &[(&str, &OsStr)]) -> Command {
-        let mut command = Command::new("git");
-        let foreign = |name: &OsStr| {
-            name.as_encoded_bytes().starts_with(b"GIT_") && !KEPT.iter().any(|kept| name == *kept)
-        };
-        command.env_clear().envs(self.env.iter().filter(|(name, _)| !foreign(name)));
-        command.current_dir(&self.directory);
-        for (name, value) in [
-            ("LC_ALL", "C"),
-            ("GIT_TERMINAL_PROMPT", "0"),
-            ("GIT_OPTIONAL_LOCKS", "0"),
-            // Nothing is fetched on the way, and what is looked at is what is sent.
-            ("GIT_NO_LAZY_FETCH", "1"),
-            ("GIT_ALLOW_PROTOCOL", "file"),
-            ("GIT_NO_REPLACE_OBJECTS", "1"),
-            ("GIT_GRAFT_FILE", "/dev/null"),
-            ("GIT_LITERAL_PATHSPECS", "1"),
-        ] {
-            command.env(name, value);
-        }
-        // By the environment: a name with '=' in it cannot be given by `-c`.
-        command.env("GIT_CONFIG_COUNT", self.settings.len().to_string());
-        for (at, (name, value)) in self.settings.iter().enumerate() {
-            command.env(format!("GIT_CONFIG_KEY_{at}"), name).env(format!("GIT_CONFIG_VALUE_{at}"), value);
-        }
-        command.envs(more.iter().copied());
-        command
-    }
 }
 
 impl Said {
@@ -186,20 +148,6 @@ impl Said {
             if self.stderr.is_empty() { format!("it ended with {}", self.code) } else { self.stderr.clone() };
         ErrorContext::new(format!("git could not {what}: {said}"))
     }
-}
-
-/// A path out of an answer that holds nothing else.
-pub(crate) fn path(answer: &[u8]) -> PathBuf {
-    path_of(answer.strip_suffix(b"\n").unwrap_or(answer))
-}
-
-/// These bytes as a path. One that stands for a directory ends with a slash in git's answers, which goes.
-pub(crate) fn path_of(name: &[u8]) -> PathBuf {
-    OsString::from_vec(name.strip_suffix(b"/").unwrap_or(name).to_vec()).into()
-}
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
 }
 
 /// Words for a command's stdin, each on a line of its own.
@@ -217,42 +165,9 @@ pub(crate) fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Of the answer of `git config --show-scope --null --get-regexp`: what the repository itself configured, with a value that starts nothing.
-fn switched_off(answer: &[u8]) -> Vec<(OsString, OsString)> {
-    let mut fields = answer.split(|&byte| byte == 0);
-    let mut off = Vec::new();
-    while let (Some(scope), Some(setting)) = (fields.next(), fields.next()) {
-        if !matches!(scope, b"local" | b"worktree") {
-            continue;
-        }
-        let name = setting.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        if name == b"core.hookspath" {
-            continue;
-        }
-        // A merge driver cannot be empty; one that fails leaves a conflict. A filter that is empty is none.
-        let value = if name.starts_with(b"merge.") || name.ends_with(b".required") { "false" } else { "" };
-        off.push((OsString::from_vec(name.to_vec()), value.into()));
-    }
-    off
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_the_repository_configured_is_switched_off_and_nothing_else() {
-        let answer = b"global\0filter.lfs.clean\ngit-lfs clean\0local\0filter.a=b.clean\ntouch x\ny\0\
-            worktree\0merge.m.driver\nevil\0local\0filter.a=b.required\ntrue\0";
-        let off = switched_off(answer);
-        let off: Vec<_> =
-            off.iter().map(|(name, value)| (name.to_str().unwrap(), value.to_str().unwrap())).collect();
-        assert_eq!(
-            off,
-            [("filter.a=b.clean", ""), ("merge.m.driver", "false"), ("filter.a=b.required", "false")]
-        );
-        assert!(switched_off(b"").is_empty());
-    }
 
     #[test]
     fn object_ids_are_whole_and_hexadecimal() {

@@ -9,7 +9,6 @@ mod client;
 mod error;
 pub mod far;
 mod git;
-mod hex;
 mod hosts;
 mod manager;
 mod mode;

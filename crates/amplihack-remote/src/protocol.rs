@@ -111,4 +111,6 @@ pub struct Collected {
     pub sha256: String,
     /// Work that was not committed there is in a commit of its own, on this branch of the bundle.
     pub wip: Option<String>,
+    /// Work that is in none of it, and stays on the machine.
+    pub left: Vec<String>,
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use amplihack_utils::hex::hex;
 use async_trait::async_trait;
 
 use crate::error::RemoteError;
-use crate::hex::hex;
 
 /// What a command answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +18,7 @@ pub struct CommandOutput {
     pub stderr: String,
 }
 
+// Each runner says again how its methods are called: a trait's methods are written out where they are implemented.
 /// Runs commands. An error says that a command could not be given or its answer not be had; a command that failed is an answer.
 #[async_trait]
 pub trait RemoteCommandRunner: Send + Sync {
@@ -63,5 +64,5 @@ fn unguessable() -> String {
     let mut random = [0; 16];
     // Without random bytes the time would do: the directory is the user's own.
     let _ = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());
-    hex(&random)
+    hex(random)
 }

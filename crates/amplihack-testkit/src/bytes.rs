@@ -1,9 +1,9 @@
 //! Bytes that survive JSON: shown as text when they are UTF-8, else as `{"hex": "…"}`.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use amplihack_utils::hex::hex;
 use serde::{Deserialize, Serialize};
 
 /// A byte string, exact in every record.
@@ -75,14 +75,6 @@ impl From<Wire> for Bytes {
             Wire::Hex { hex } => Self(unhex(&hex)),
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn unhex(text: &str) -> Vec<u8> {

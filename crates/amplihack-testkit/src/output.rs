@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::compare::{assert_same_bytes, difference};
+use crate::compare::difference;
 
 /// A program's end.
 #[derive(Debug, Clone)]
@@ -92,15 +92,6 @@ impl Output {
     pub fn assert_nowhere(&self, part: &str) -> &Self {
         let found = self.stdout_text().contains(part) || self.stderr_text().contains(part);
         assert!(!found, "output must not contain {part:?}\n{self}");
-        self
-    }
-
-    /// Claims that `other` ended in the same way with the same bytes on both streams.
-    #[track_caller]
-    pub fn assert_same_as(&self, other: &Self) -> &Self {
-        assert_eq!((self.code, self.signal), (other.code, other.signal), "{self}\n{other}");
-        assert_same_bytes("stdout", &self.stdout, &other.stdout);
-        assert_same_bytes("stderr", &self.stderr, &other.stderr);
         self
     }
 }

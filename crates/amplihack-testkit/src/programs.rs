@@ -1,5 +1,6 @@
-//! Where this kit's own programs are, built when a test needs them and they are missing or old.
+//! Where this kit's own programs and those that are shipped are, built when a test needs them and they are missing or old.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -27,12 +28,36 @@ pub fn obedient_agent_path() -> PathBuf {
     built("obedient-agent")
 }
 
+/// An empty program file with the permission bits `mode`, and its directory.
+pub fn program(path: &Path, mode: u32) {
+    let directory = path.parent().expect("a program lies in a directory");
+    std::fs::create_dir_all(directory).expect("a test makes its directories");
+    std::fs::write(path, "").expect("a test writes its files");
+    std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("a test owns its files");
+}
+
+/// Where the programs that are shipped lie, of this test's profile: `amplihack`, `amplihack-hooks`, `recipe-runner-rs` and
+/// `xpia-defend`. The tests of their own crates have the variables of cargo's instead.
+pub fn shipped() -> PathBuf {
+    static ONCE: OnceLock<PathBuf> = OnceLock::new();
+    ONCE.get_or_init(|| {
+        let directory = beside_this_test();
+        let programs = ["amplihack", "amplihack-hooks", "recipe-runner-rs", "xpia-defend"];
+        let sources = crate::workspace().join("crates");
+        if programs.iter().any(|name| is_old(&directory.join(name), &sources)) {
+            build(&directory, &["amplihack-cli", "amplihack-hooks"]);
+        }
+        directory
+    })
+    .clone()
+}
+
 fn built(name: &str) -> PathBuf {
     static ONCE: OnceLock<PathBuf> = OnceLock::new();
     ONCE.get_or_init(|| {
         let directory = beside_this_test();
-        if is_old(&directory.join(name)) {
-            build(&directory);
+        if is_old(&directory.join(name), &Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+            build(&directory, &[env!("CARGO_PKG_NAME")]);
         }
         directory
     })
@@ -47,10 +72,9 @@ fn beside_this_test() -> PathBuf {
     if in_deps { directory.parent().unwrap_or(directory) } else { directory }.to_path_buf()
 }
 
-fn is_old(program: &Path) -> bool {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+fn is_old(program: &Path, sources: &Path) -> bool {
     match std::fs::metadata(program).and_then(|found| found.modified()) {
-        Ok(built) => newest(&sources).is_some_and(|changed| changed > built),
+        Ok(built) => newest(sources).is_some_and(|changed| changed > built),
         Err(_) => true,
     }
 }
@@ -65,10 +89,13 @@ fn newest(directory: &Path) -> Option<SystemTime> {
         .max()
 }
 
-fn build(directory: &Path) {
+fn build(directory: &Path, packages: &[&str]) {
     let cargo = Env::from_process().path("CARGO").unwrap_or_else(|| PathBuf::from("cargo"));
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--bins"]);
+    command.args(["build", "--quiet", "--bins"]);
+    for package in packages {
+        command.args(["--package", package]);
+    }
     if directory.file_name().is_some_and(|name| name == "release") {
         command.arg("--release");
     }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::error::Explain;
+use crate::form::Newer;
 use crate::lock::{LockError, lock_within};
 use read::whole_lines_end;
 pub use read::{Lines, read_from};
@@ -47,6 +48,9 @@ pub enum LogError {
     /// Another writer does not let go.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// A newer version wrote it.
+    #[error(transparent)]
+    Newer(#[from] Newer),
     /// A line must not contain a newline, and several lines must end with one.
     #[error("newline within or missing after a line for log {}; write compact JSON, a line a value", path.display())]
     Newline {
@@ -76,6 +80,7 @@ impl Explain for LogError {
         match self {
             Self::Io { .. } => "log_io",
             Self::Lock(lock) => lock.kind(),
+            Self::Newer(_) => "log_newer",
             Self::Newline { .. } => "log_newline",
             Self::Value { .. } => "log_value",
             Self::Offset { .. } => "log_offset",

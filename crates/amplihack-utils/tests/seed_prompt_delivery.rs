@@ -8,9 +8,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use amplihack_testkit::logged;
 use amplihack_utils::env::Env;
 use amplihack_utils::prompt_delivery::{
     DeliveryCaps, DeliveryHandle, DeliveryMode, DeliveryWarning, ENV_VAR_NAME, PromptDelivery, deliver,
@@ -105,30 +105,6 @@ fn cmdline(child: &Child) -> Vec<u8> {
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-}
-
-/// Everything that is logged while `work` runs, at every level.
-fn logged(work: impl FnOnce()) -> String {
-    #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-    impl Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let sink = Sink::default();
-    let writer = sink.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    tracing::subscriber::with_default(subscriber, work);
-    let bytes = sink.0.lock().unwrap().clone();
-    String::from_utf8(bytes).unwrap()
 }
 
 fn degrading(requested: PromptDelivery, effective: DeliveryMode) -> Vec<DeliveryWarning> {

@@ -41,7 +41,9 @@ fn main() -> std::process::ExitCode {
         seeds: seeds::lines(&["amp-sdk/tests/cases/parse_cases.jsonl"], "line"),
         dictionary: DICTIONARY,
         longest: 256 << 10,
-        most: |len| Duration::from_millis(100) + Duration::from_micros(4) * u32::try_from(len).unwrap_or(u32::MAX),
+        most: |len| {
+            Duration::from_millis(100) + Duration::from_micros(4) * u32::try_from(len).unwrap_or(u32::MAX)
+        },
     };
     run(target, |bytes| {
         let read = StreamMessage::from_line(bytes);
@@ -51,13 +53,17 @@ fn main() -> std::process::ExitCode {
             Ok(theirs) => {
                 assert!(!not_json, "serde_json reads what is refused here");
                 // Doubled keys and fractions come back otherwise: once, and nearer to what was written.
-                let again = read.map(|message| message.to_value()).map(|ours| (ours.is_object(), theirs.is_object()));
+                let again =
+                    read.map(|message| message.to_value()).map(|ours| (ours.is_object(), theirs.is_object()));
                 assert!(again.is_err() || again == Ok((true, true)));
             }
             Err(error) => {
                 let said = error.to_string();
                 let allowed = ["number out of range", "surrogate", "hex escape", "recursion limit"];
-                assert!(not_json || allowed.iter().any(|allowed| said.contains(allowed)), "taken here: {said}");
+                assert!(
+                    not_json || allowed.iter().any(|allowed| said.contains(allowed)),
+                    "taken here: {said}"
+                );
             }
         }
     })

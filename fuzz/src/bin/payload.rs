@@ -3,25 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use amplihack_fuzz::{Target, run, seeds};
+use amplihack_fuzz::{Target, run, seeds, words};
 use amplihack_hooks::HookEvent;
 use amplihack_hooks::dialect::{MAX_PAYLOAD, read};
 use amplihack_utils::agent_binary::AgentBinary;
 
 const DICTIONARY: &[&str] = &[
-    "{",
-    "}",
-    "[",
-    "]",
-    "\"",
-    ":",
-    ",",
-    "null",
-    "true",
-    "1e999",
-    "-0",
-    "\\u0000",
-    "\\ud800",
     "\"tool_name\":",
     "\"toolName\":",
     "\"toolUse\":",
@@ -40,16 +27,11 @@ const DICTIONARY: &[&str] = &[
     "\"session_id\":",
     "\"sessionId\":",
     "\"prompt\":",
-    "\"name\":",
     "\"input\":",
     "\"tool_response\":",
     "*** Begin Patch\\n*** Update File: x\\n",
     "*** Delete File: ",
     "*** Move to: ",
-    "\\n",
-    "\u{feff}",
-    "[[[[[[[[",
-    "{\"a\":",
     "\"timestamp\":",
 ];
 
@@ -60,7 +42,7 @@ fn main() -> std::process::ExitCode {
     let target = Target {
         name: "payload",
         seeds: seeds::files("amplihack-hooks/tests/cases/hooks"),
-        dictionary: DICTIONARY,
+        dictionary: words::json_and(DICTIONARY),
         longest: 256 << 10,
         most: |len| {
             Duration::from_millis(50) + Duration::from_nanos(400) * u32::try_from(len).unwrap_or(u32::MAX)

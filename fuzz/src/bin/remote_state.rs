@@ -2,24 +2,11 @@
 
 use std::time::Duration;
 
-use amplihack_fuzz::{Target, run, seeds};
+use amplihack_fuzz::{Target, run, seeds, words};
 use amplihack_remote::pool::{LookedUp, Observations};
 use amplihack_remote::state::{Client, decode, encode};
 
 const DICTIONARY: &[&str] = &[
-    "{",
-    "}",
-    "[",
-    "]",
-    "\"",
-    ":",
-    ",",
-    "null",
-    "true",
-    "1e999",
-    "-1",
-    "18446744073709551615",
-    "\\ud800",
     "\"version\":2,",
     "\"sessions\":{",
     "\"vm_pool\":{",
@@ -40,8 +27,6 @@ const DICTIONARY: &[&str] = &[
     "\"admission\":\"draining\",",
     "\"created_at\":\"2026-05-02 03:04:05\",",
     "\"created_at\":\"-009999-01-01T00:00:00Z\",",
-    "[[[[[[[[",
-    "{\"a\":",
 ];
 
 fn main() -> std::process::ExitCode {
@@ -53,7 +38,7 @@ fn main() -> std::process::ExitCode {
     let target = Target {
         name: "remote_state",
         seeds: begin,
-        dictionary: DICTIONARY,
+        dictionary: words::json_and(DICTIONARY),
         longest: 64 << 10,
         most: |len| {
             Duration::from_millis(50) + Duration::from_micros(20) * u32::try_from(len).unwrap_or(u32::MAX)

@@ -80,7 +80,7 @@ fn shown(seconds: f64) -> String {
 pub(crate) fn page(table: &str, alone: &str, calls: &str, runs: usize) -> String {
     format!(
         "# Benchmarks\n\n\
-         Written by `cargo xtask bench`, which builds in release mode (the hook binary as `cargo xtask build` does), measures and\n\
+         Written by `cargo xtask bench`, which builds in release mode (the hook binary as `cargo xtask dist` does), measures and\n\
          replaces this page; `--runs N` sets the number of pairs, `--bins DIR` measures programs that are built already and writes nothing.\n\n\
          Both sides of a line run in turns, {runs} pairs after {WARM_UP} that are not counted, with the same environment and directory, stdout\n\
          `/dev/null`, and stdin `/dev/null` or, for the guard and what it is measured by, a file with Claude Code's payload. Difference and ratio are taken pair by pair, so that a busy moment meets both sides. The floor tells how quiet the\n\

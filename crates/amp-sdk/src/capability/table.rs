@@ -3,6 +3,7 @@
 use super::Support::{Changed, Dropped, Has, Hidden, Never, Unknown};
 use super::{Feature, Row, Support};
 
+// Rows look alike, and each says something else: the table is the place to compare them.
 const fn row(
     feature: Feature,
     name: &'static str,

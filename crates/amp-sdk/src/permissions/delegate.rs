@@ -84,13 +84,9 @@ impl Rules {
         delegates: &Delegates,
     ) -> Evaluation {
         let evaluation = self.first(tool, args, context);
-        match evaluation.delegate() {
-            None => evaluation,
-            Some(to) => {
-                let outcome = run_to_end(delegates.run(&to, &evaluation)).await;
-                delegates.settle(evaluation, outcome)
-            }
-        }
+        let Some(to) = evaluation.delegate() else { return evaluation };
+        let outcome = run_to_end(delegates.run(&to, &evaluation)).await;
+        delegates.settle(evaluation, outcome)
     }
 
     /// The same, blocking.
@@ -102,13 +98,9 @@ impl Rules {
         delegates: &Delegates,
     ) -> Evaluation {
         let evaluation = self.first(tool, args, context);
-        match evaluation.delegate() {
-            None => evaluation,
-            Some(to) => {
-                let outcome = run_blocking(delegates.run(&to, &evaluation));
-                delegates.settle(evaluation, outcome)
-            }
-        }
+        let Some(to) = evaluation.delegate() else { return evaluation };
+        let outcome = run_blocking(delegates.run(&to, &evaluation));
+        delegates.settle(evaluation, outcome)
     }
 }
 

@@ -315,6 +315,7 @@ fn secrets_of_a_server_go_into_its_file_and_nowhere_else() {
 fn governed_execution_changes_no_permissions_servers_or_credentials() {
     let fake = fake(CURRENT);
     let reference = |name: &str| (name.to_owned(), json!(format!("{name}-value")));
+    // Written out again: they are the contract, not what the code happens to ask for.
     let names = [
         "authority_ref",
         "credential_lease_ref",

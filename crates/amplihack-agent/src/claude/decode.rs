@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use amplihack_utils::sys::Exit;
 use serde_json::value::RawValue;
 
 use super::system::{control, limits};
@@ -45,9 +44,7 @@ impl Place<'_> {
 }
 
 impl crate::Decode for ClaudeStream {
-    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        lines::read(self, line, out);
-    }
+    lines::kept!();
 
     fn said(&mut self) -> Option<End> {
         let interrupted = || {
@@ -55,14 +52,6 @@ impl crate::Decode for ClaudeStream {
             self.interrupted.then(|| End::Interrupted { message, summary: Summary::default() })
         };
         self.end.clone().or_else(interrupted)
-    }
-
-    fn is_over(&self) -> bool {
-        self.end.is_some()
-    }
-
-    fn finish(&mut self, exit: Option<Exit>) -> End {
-        lines::end(self.said(), exit, self.text.as_ref(), self.session.as_ref())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::decode::output::Output;
 use crate::decode::wire::{Flag, Int, List, Real, Str, Values, missing, record};
 use crate::event::Totals;
 
+// Records of other agents, and of parts of this one, have fields of the same names: each is what one agent writes there.
 record! {
     /// Any line.
     pub(super) struct Line<'a> {

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::sys::Exit;
 use serde_json::value::RawValue;
 
 use super::wire::{Item, Line};
@@ -26,24 +25,14 @@ pub(crate) struct CodexStream {
 }
 
 impl crate::Decode for CodexStream {
-    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        lines::read(self, line, out);
-    }
-
-    fn said(&mut self) -> Option<End> {
-        self.end.clone()
-    }
-
-    fn is_over(&self) -> bool {
-        self.end.is_some()
-    }
+    lines::kept!();
 
     fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 
-    fn finish(&mut self, exit: Option<Exit>) -> End {
-        lines::end(self.said(), exit, self.text.as_ref(), self.session.as_ref())
+    fn said(&mut self) -> Option<End> {
+        self.end.clone()
     }
 }
 

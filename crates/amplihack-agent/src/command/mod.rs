@@ -96,6 +96,19 @@ pub struct AgentCommand<'a> {
     pub cwd: &'a Path,
 }
 
+impl<'a> AgentCommand<'a> {
+    /// A run without hooks and without arguments of the user's own.
+    pub const fn new(
+        installed: &'a Installed,
+        mode: RunMode,
+        prompt: Option<&'a str>,
+        options: &'a Options,
+        cwd: &'a Path,
+    ) -> Self {
+        Self { installed, mode, prompt, options, hooks: &[], before_verb: &[], extra: &[], cwd }
+    }
+}
+
 /// A command with its prompt applied. The handle must live until the child is reaped.
 pub struct DeliveredCommand {
     /// Structured command; its stdin is `/dev/null`, a pipe for the payload, or the terminal.

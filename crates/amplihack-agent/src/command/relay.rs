@@ -48,16 +48,7 @@ pub fn relay(run: Relay<'_>) -> Result<Vec<OsString>, DeliveryError> {
         ..Options::default()
     };
     let whole = format!("{system}\n\n{prompt}");
-    let command = AgentCommand {
-        installed: &installed,
-        mode: RunMode::Headless,
-        prompt: Some(&whole),
-        options: &options,
-        hooks: &[],
-        before_verb: &[],
-        extra: &[],
-        cwd,
-    };
+    let command = AgentCommand::new(&installed, RunMode::Headless, Some(&whole), &options, cwd);
     let delivered = command.deliver(PromptDelivery::Argv)?;
     Ok(delivered.command.get_args().map(OsString::from).collect())
 }

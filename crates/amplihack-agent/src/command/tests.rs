@@ -8,14 +8,8 @@ use super::*;
 fn line(agent: AgentBinary, mode: RunMode, options: &Options, prompt: Option<&str>) -> String {
     let installed = Installed::assumed(agent);
     let command = AgentCommand {
-        installed: &installed,
-        mode,
-        prompt,
-        options,
-        hooks: &[],
-        before_verb: &[],
         extra: &["--extra".into()],
-        cwd: Path::new("/"),
+        ..AgentCommand::new(&installed, mode, prompt, options, Path::new("/"))
     };
     match command.deliver(PromptDelivery::Auto) {
         Err(error) => error.to_string(),
@@ -82,17 +76,17 @@ fn headless(
     prompt: &str,
     requested: PromptDelivery,
 ) -> Result<DeliveredCommand, DeliveryError> {
-    AgentCommand {
-        installed: &Installed::assumed(agent),
-        mode: RunMode::Headless,
-        prompt: Some(prompt),
-        options: &Options::default(),
-        hooks: &[],
-        before_verb: &[],
-        extra: &[],
-        cwd: Path::new("/"),
-    }
-    .deliver(requested)
+    bare(&Installed::assumed(agent), prompt, requested)
+}
+
+/// The headless command of a prompt alone.
+fn bare(
+    installed: &Installed,
+    prompt: &str,
+    requested: PromptDelivery,
+) -> Result<DeliveredCommand, DeliveryError> {
+    let options = Options::default();
+    AgentCommand::new(installed, RunMode::Headless, Some(prompt), &options, Path::new("/")).deliver(requested)
 }
 
 #[test]
@@ -168,18 +162,7 @@ fn nul_bytes_go_and_are_counted() {
 fn a_refuted_channel_is_not_used() {
     let mut installed = Installed::assumed(AgentBinary::Claude);
     installed.proofs.refuted.push(DeliveryMode::Stdin);
-    let delivered = AgentCommand {
-        installed: &installed,
-        mode: RunMode::Headless,
-        prompt: Some(&"x".repeat(5000)),
-        options: &Options::default(),
-        hooks: &[],
-        before_verb: &[],
-        extra: &[],
-        cwd: Path::new("/"),
-    }
-    .deliver(PromptDelivery::Auto)
-    .unwrap();
+    let delivered = bare(&installed, &"x".repeat(5000), PromptDelivery::Auto).unwrap();
     assert_eq!(delivered.selected_mode, DeliveryMode::Argv);
 }
 
@@ -234,17 +217,7 @@ fn a_refuted_channel_is_not_used_and_without_another_there_is_an_error() {
         let mut installed = Installed::assumed(AgentBinary::Claude);
         installed.version = Some(semver::Version::new(2, 1, 332));
         installed.proofs.refuted = refuted.to_vec();
-        let command = AgentCommand {
-            installed: &installed,
-            mode: RunMode::Headless,
-            prompt: Some(prompt),
-            options: &Options::default(),
-            hooks: &[],
-            before_verb: &[],
-            extra: &[],
-            cwd: Path::new("/"),
-        };
-        command.deliver(PromptDelivery::Auto).map(|delivered| delivered.selected_mode)
+        bare(&installed, prompt, PromptDelivery::Auto).map(|delivered| delivered.selected_mode)
     };
     assert_eq!(deliver(&[], &long).unwrap(), DeliveryMode::Stdin);
     assert_eq!(deliver(&[DeliveryMode::Stdin], &long).unwrap(), DeliveryMode::Argv);
@@ -261,15 +234,12 @@ fn a_refuted_channel_is_not_used_and_without_another_there_is_an_error() {
 #[test]
 fn hooks_stand_among_the_options_in_the_shape_of_their_row() {
     let words = |agent, hooks: &[OsString]| {
+        let installed = Installed::assumed(agent);
+        let options = Options { model: Some("m".into()), ..Options::default() };
         let command = AgentCommand {
-            installed: &Installed::assumed(agent),
-            mode: RunMode::Headless,
-            prompt: Some("do it"),
-            options: &Options { model: Some("m".into()), ..Options::default() },
             hooks,
-            before_verb: &[],
             extra: &["--extra".into()],
-            cwd: Path::new("/"),
+            ..AgentCommand::new(&installed, RunMode::Headless, Some("do it"), &options, Path::new("/"))
         };
         let delivered = command.deliver(PromptDelivery::Auto)?;
         Ok::<_, DeliveryError>(

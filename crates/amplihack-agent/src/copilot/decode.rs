@@ -9,7 +9,6 @@ use crate::decode::lines::{self, JsonLines, warning};
 use crate::decode::wire::Str;
 use crate::event::{AgentEvent, End, FailKind, McpServer, Started, Summary, Text, Totals, Usage};
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::sys::Exit;
 
 /// The decoder of Copilot's stream.
 #[derive(Debug, Default)]
@@ -38,8 +37,10 @@ struct Opening {
 }
 
 impl crate::Decode for CopilotStream {
-    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        lines::read(self, line, out);
+    lines::kept!();
+
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
     /// An abort holds whatever the record after it says; so does an error, if no record came.
@@ -53,18 +54,6 @@ impl crate::Decode for CopilotStream {
         }
         let (kind, message) = self.failure.clone()?;
         Some(End::Failed { kind, message, summary })
-    }
-
-    fn is_over(&self) -> bool {
-        self.end.is_some()
-    }
-
-    fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
-
-    fn finish(&mut self, exit: Option<Exit>) -> End {
-        lines::end(self.said(), exit, self.text.as_ref(), self.session.as_ref())
     }
 }
 

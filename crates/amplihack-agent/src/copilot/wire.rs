@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::decode::output::Output;
-use crate::decode::wire::{Flag, Int, List, Real, Str, Values, record};
+use crate::decode::wire::{Flag, Int, List, Real, Str, Values, record, whole_input};
 use crate::event::Totals;
 
 record! {
@@ -111,12 +111,7 @@ record! {
 impl Counts {
     /// The same amounts in the one model of all agents.
     pub(super) fn totals(&self) -> Totals {
-        Totals::of_whole_input(
-            self.input.count(),
-            self.output.count(),
-            self.cache_read.count(),
-            self.cache_write.count(),
-        )
+        whole_input(self.input, self.output, self.cache_read, self.cache_write)
     }
 }
 

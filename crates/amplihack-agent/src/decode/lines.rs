@@ -51,6 +51,25 @@ pub(crate) fn raw(kind: Option<String>, value: &RawValue) -> AgentEvent {
     AgentEvent::Raw(Raw { kind, value, text })
 }
 
+/// Methods of a decoder of lines that keeps its session's id, its last text and its recorded end in fields of these names. What
+/// the agent said of its end is its own to tell.
+macro_rules! kept {
+    () => {
+        fn line(&mut self, line: &[u8], out: &mut Vec<$crate::AgentEvent>) {
+            $crate::decode::lines::read(self, line, out);
+        }
+
+        fn is_over(&self) -> bool {
+            self.end.is_some()
+        }
+
+        fn finish(&mut self, exit: Option<amplihack_utils::sys::Exit>) -> $crate::End {
+            $crate::decode::lines::end(self.said(), exit, self.text.as_ref(), self.session.as_ref())
+        }
+    };
+}
+pub(crate) use kept;
+
 /// The end of a run, given the last thing that the agent said, and its name of the session.
 pub(crate) fn end(
     said: Option<End>,

@@ -137,6 +137,7 @@ impl End {
         }
     }
 
+    // Once more: no function is generic over whether it may change what it gives.
     /// The same, to add to it.
     pub const fn summary_mut(&mut self) -> &mut Summary {
         match self {

@@ -101,11 +101,19 @@ fn entries(args: &ShowArgs, dir: &Path) -> Result<u8, Failure> {
         Least::Deny => Decision::Deny,
     });
     let mut newest = VecDeque::new();
-    for entry in show(dir, Filter { since: args.since, decision, ..Filter::default() })? {
+    let mut shown = show(dir, Filter { since: args.since, decision, ..Filter::default() })?;
+    for entry in shown.by_ref() {
         newest.push_back(entry?);
         if args.limit.is_some_and(|limit| newest.len() > limit) {
             newest.pop_front();
         }
+    }
+    if shown.passed_over() > 0 {
+        let lines = shown.passed_over();
+        ui::note(
+            "note",
+            format!("{lines} lines are unfinished or of a newer amplihack, and were passed over"),
+        );
     }
     if args.json {
         ui::data(&format!("{:#}\n", json!(newest)))?;
@@ -147,6 +155,7 @@ fn chain(args: &VerifyArgs, env: &Env) -> Result<u8, Failure> {
             "lines": report.lines,
             "torn": report.torn,
             "unlinked": report.unlinked,
+            "unchained": report.unchained,
             "pruned": report.pruned,
             "broken": broken,
         });
@@ -171,6 +180,13 @@ fn whole(report: &Report) -> String {
             out,
             "{} written without waiting for the lock: nothing shows what stood before",
             count(report.unlinked, "line")
+        );
+    }
+    if report.unchained > 0 {
+        let _ = writeln!(
+            out,
+            "{} of the predecessor before the chain: nothing shows that they are as they were",
+            count(report.unchained, "line")
         );
     }
     if report.pruned {

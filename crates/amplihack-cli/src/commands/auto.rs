@@ -188,7 +188,7 @@ impl<'a> House<'a> {
         };
         let summary = runtime()?.block_on(ticking(&board, run))?;
         if !json {
-            ui::data(&board::told_at_the_end(&summary))?;
+            ui::shown(&board::told_at_the_end(&summary))?;
         }
         super::telemetry::of_run(summary.id.as_str(), self.env);
         Ok(code(&summary))

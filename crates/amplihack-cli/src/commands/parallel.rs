@@ -70,7 +70,7 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
         let objects: Vec<Value> = rows.iter().map(Outcome::object).collect();
         ui::data(&line(&json!({ "type": "table", "runs": objects }))?)?;
     } else {
-        ui::data(&table(&rows, race))?;
+        ui::shown(&table(&rows, race))?;
     }
     for summary in results.ends.iter().flatten() {
         super::telemetry::of_run(summary.id.as_str(), env);

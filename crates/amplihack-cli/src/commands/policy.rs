@@ -4,10 +4,10 @@ mod allow_once;
 mod args;
 mod batch;
 mod check;
-mod court;
 mod explain;
 mod export;
 mod list;
+mod policies;
 mod test;
 
 use amplihack_utils::env::Env;

@@ -8,6 +8,10 @@ use amplihack_testkit::{Bytes, Output, Record, Run, Sandbox, StdinKind};
 
 use crate::world::{amplihack, prepare};
 
+/// A recipe whose agent is the fake Amplifier, and its result as JSON: behind `recipe run NAME`.
+pub(crate) const RECIPE_OPTIONS: [&str; 7] =
+    ["--agent", "amplifier", "--no-hooks", "-f", "json", "--progress", "none"];
+
 /// A repository with a fake agent of each name in PATH.
 pub(crate) fn fakes() -> Sandbox {
     let sandbox = bare();

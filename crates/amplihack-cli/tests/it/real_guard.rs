@@ -179,9 +179,9 @@ fn copilot_stops_when_its_guard_is_broken() {
     broken(AgentBinary::Copilot, BREAKS);
 }
 
-/// Answers the hosts, and hangs when the guard asks, by the words that only the guard uses.
+/// Answers the hosts, and hangs when the guard asks, by the settings that only the guard gives.
 const STUCK_GIT: &str = r#"#!/bin/sh
-case "$*" in "-C "*" -c core.fsmonitor=false -c core.hooksPath=/dev/null "*) sleep 600 ;; esac
+[ "$GIT_CONFIG_VALUE_1" != /dev/null ] || sleep 600
 PATH=/usr/local/bin:/usr/bin:/bin exec git "$@"
 "#;
 

@@ -30,18 +30,10 @@ fn run_with(world: &World, agent: AgentBinary, live_usage: bool) -> Run {
         live_usage,
         ..Options::default()
     };
-    let delivered = AgentCommand {
-        installed: &installed,
-        mode: RunMode::Headless,
-        prompt: Some("go"),
-        options: &options,
-        hooks: &[],
-        before_verb: &[],
-        extra: &[],
-        cwd: &world.sandbox.work(),
-    }
-    .deliver(PromptDelivery::Stdin)
-    .unwrap();
+    let work = world.sandbox.work();
+    let delivered = AgentCommand::new(&installed, RunMode::Headless, Some("go"), &options, &work)
+        .deliver(PromptDelivery::Stdin)
+        .unwrap();
     let mut command = world.sandbox.command(&program);
     command.args(delivered.command.get_args());
     Run::new(command).stdin(delivered.stdin_payload.unwrap())

@@ -3,6 +3,7 @@
 use amplihack_testkit::{Sandbox, Script};
 use serde_json::{Value, json};
 
+use crate::fakes::RECIPE_OPTIONS;
 use crate::world::run;
 
 /// A repository with a file that is not committed, and an agent that answers by what it is asked: `answers` before the usual ones.
@@ -44,18 +45,7 @@ fn world(answers: &[(&str, &str)]) -> Sandbox {
 /// Runs a recipe; gives its result.
 #[track_caller]
 fn result(sandbox: &Sandbox, recipe: &str, set: &[&str], code: i32) -> Value {
-    let mut args = vec![
-        "recipe",
-        "run",
-        recipe,
-        "--agent",
-        "amplifier",
-        "--no-hooks",
-        "-f",
-        "json",
-        "--progress",
-        "none",
-    ];
+    let mut args = [&["recipe", "run", recipe][..], &RECIPE_OPTIONS].concat();
     args.extend(set.iter().flat_map(|value| ["-c", value]));
     let output = run(sandbox, &args);
     output.assert_code(code);

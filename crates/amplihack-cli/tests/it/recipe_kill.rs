@@ -9,6 +9,7 @@ use amplihack_testkit::{Sandbox, Script, long, procs};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::fakes::RECIPE_OPTIONS;
 use crate::world::{prepare, run};
 
 /// Thirty steps: serial ones, a group with an agent and a recipe in it, a recipe with a group, agents.
@@ -57,18 +58,9 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-const RUN: &[&str] = &[
-    "recipe",
-    "run",
-    "thirty.yaml",
-    "--agent",
-    "amplifier",
-    "--no-hooks",
-    "-f",
-    "json",
-    "--progress",
-    "none",
-];
+fn whole_run() -> Vec<&'static str> {
+    [&["recipe", "run", "thirty.yaml"][..], &RECIPE_OPTIONS].concat()
+}
 
 fn journal(sandbox: &Sandbox) -> Option<(String, Vec<Value>)> {
     let runs = std::fs::read_dir(sandbox.home().join(".amplihack/recipe-runs")).ok()?;
@@ -116,7 +108,7 @@ fn outcome(stdout: &str) -> Value {
 fn a_run_whose_runner_is_killed_at_any_instant_ends_as_if_nothing_had_been() {
     let whole = sandbox();
     let begun = Instant::now();
-    let output = run(&whole, RUN);
+    let output = run(&whole, &whole_run());
     output.assert_code(0);
     let took = begun.elapsed();
     let expected = outcome(&output.stdout_text());
@@ -130,7 +122,7 @@ fn a_run_whose_runner_is_killed_at_any_instant_ends_as_if_nothing_had_been() {
         // Spread over the whole run, and never twice at the same instant.
         let part = f64::from(round) + f64::from(Instant::now().elapsed().subsec_nanos() % 1000) / 1000.0;
         let instant = took.mul_f64(part / f64::from(rounds));
-        let running = prepare(&sandbox, RUN).spawn();
+        let running = prepare(&sandbox, &whole_run()).spawn();
         sleep(instant);
         running.signal(Signal::KILL);
         running.wait();

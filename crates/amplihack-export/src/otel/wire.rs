@@ -1,8 +1,8 @@
 //! OTLP's JSON: protobuf's JSON mapping, but ids in hexadecimal and enumerations as numbers.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
+use amplihack_utils::hex::hex;
 use jiff::Timestamp;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -185,11 +185,6 @@ impl<const BYTES: usize> Id<BYTES> {
 
 impl<const BYTES: usize> Serialize for Id<BYTES> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut hex = String::with_capacity(2 * BYTES);
-        for byte in self.0 {
-            // Writing to a string does not fail.
-            let _ = write!(hex, "{byte:02x}");
-        }
-        serializer.serialize_str(&hex)
+        serializer.serialize_str(&hex(self.0))
     }
 }

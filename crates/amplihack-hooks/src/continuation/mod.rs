@@ -12,7 +12,7 @@ pub use rules::{Continuation, Count, Lock, Step, StopSignal, Why};
 const MAX_NAME: usize = 128;
 
 /// `id` as the name of a file: letters, digits, `-` and `_` stay, everything else becomes `_`. `None` if nothing is left.
-pub fn session_name(id: &str) -> Option<String> {
+pub(crate) fn session_name(id: &str) -> Option<String> {
     let name: String = id
         .chars()
         .take(MAX_NAME)

@@ -5,6 +5,7 @@ mod patch;
 mod read;
 mod reply;
 mod tools;
+pub mod trial;
 
 use std::fmt;
 

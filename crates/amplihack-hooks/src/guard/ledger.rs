@@ -14,7 +14,7 @@ use crate::once::Pending;
 use crate::plane::{Audit, Entry};
 
 /// The file of a launch's directory that has a line for every denied call: the rule behind it.
-pub const DENIALS: &str = "denials";
+const DENIALS: &str = "denials";
 
 /// Bytes of a denials file that are looked at.
 const LIMIT: u64 = 64 * 1024;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use amplihack_policy::World;
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::{read_limited, repository_root};
-use amplihack_utils::sys::capture;
+use amplihack_utils::git::Git;
+use amplihack_utils::sys::{Captured, capture};
 
 /// How long git may take for one answer. The hook's own deadline is five seconds.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -34,18 +35,26 @@ impl Machine {
         &self.env
     }
 
-    /// What `git ARGS` prints in `dir`, and its exit code. The repository's configuration cannot make it start a program.
-    fn git(&self, dir: &Path, args: &[&str]) -> Option<(i32, String)> {
-        let mut command = Command::new("git");
-        command.arg("-C").arg(dir).args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
-        command.args(args).env_clear().current_dir("/");
-        for name in ["PATH", "HOME", "XDG_CONFIG_HOME"] {
-            command.envs(self.env.get(name).map(|value| (name, value)));
-        }
-        command.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
-        let said = capture(command, PATIENCE, usize::try_from(LIMIT).unwrap_or(usize::MAX)).ok()?;
-        Some((said.code?, String::from_utf8(said.stdout).ok()?))
+    /// git in `dir`, with nothing of the environment but where its programs and the user's settings are.
+    fn git(&self, dir: &Path) -> Git {
+        let env: Env = ["PATH", "HOME", "XDG_CONFIG_HOME"]
+            .into_iter()
+            .filter_map(|name| Some((name, self.env.get(name)?)))
+            .collect();
+        Git::new(&env, dir)
     }
+}
+
+/// What `git ARGS` prints, and its exit code.
+fn answer(git: &Git, args: &[&str]) -> Option<(i32, String)> {
+    let mut command = git.command();
+    command.args(args);
+    let said = said(command)?;
+    Some((said.code?, String::from_utf8(said.stdout).ok()?))
+}
+
+fn said(command: Command) -> Option<Captured> {
+    capture(command, PATIENCE, usize::try_from(LIMIT).unwrap_or(usize::MAX)).ok()
 }
 
 impl World for Machine {
@@ -59,7 +68,7 @@ impl World for Machine {
         match head.trim_end().strip_prefix("ref: refs/heads/") {
             // The reference store that is not made of files keeps the truth elsewhere.
             Some(".invalid") => {
-                let (code, name) = self.git(dir, &["symbolic-ref", "--short", "HEAD"])?;
+                let (code, name) = answer(&self.git(dir), &["symbolic-ref", "--short", "HEAD"])?;
                 Some(if code == 0 { name.trim().to_owned() } else { "HEAD".to_owned() })
             }
             Some(branch) => Some(branch.to_owned()),
@@ -71,7 +80,11 @@ impl World for Machine {
         if repository_root(dir).is_none() {
             return dir.is_dir().then_some(false);
         }
-        let (code, said) = self.git(dir, &["status", "--porcelain", "--untracked-files=no"])?;
+        let mut git = self.git(dir);
+        // A look at the files would run the repository's own filters.
+        let programs = said(git.programs())?;
+        git.switch_off(programs.code, &programs.stdout).ok()?;
+        let (code, said) = answer(&git, &["status", "--porcelain", "--untracked-files=no"])?;
         (code == 0).then(|| !said.trim().is_empty())
     }
 
@@ -84,7 +97,7 @@ impl World for Machine {
     }
 
     fn git_alias(&self, dir: &Path, name: &str) -> Option<String> {
-        let (code, said) = self.git(dir, &["config", "--get", &format!("alias.{name}")])?;
+        let (code, said) = answer(&self.git(dir), &["config", "--get", &format!("alias.{name}")])?;
         (code == 0).then(|| said.trim_end_matches('\n').to_owned())
     }
 }
@@ -201,9 +214,17 @@ mod tests {
         fs::create_dir(&repository).unwrap();
         git(&repository, &["init", "-q"]);
         let trap = dir.path().join("sprung");
-        git(&repository, &["config", "core.fsmonitor", &format!("touch {}", trap.display())]);
+        fs::write(repository.join(".gitattributes"), "* filter=a=b\n").unwrap();
+        fs::write(repository.join("f"), "1").unwrap();
+        git(&repository, &["add", "."]);
+        git(&repository, &["commit", "-q", "-m", "m"]);
+        for name in ["core.fsmonitor", "filter.a=b.clean"] {
+            git(&repository, &["config", name, &format!("touch {}; cat", trap.display())]);
+        }
+        // As long as before, so that only its content tells: git would clean it to compare.
+        fs::write(repository.join("f"), "2").unwrap();
         let machine = machine(dir.path());
-        machine.dirty(&repository);
+        assert_eq!(machine.dirty(&repository), Some(true));
         machine.git_alias(&repository, "x");
         assert!(!trap.exists());
     }

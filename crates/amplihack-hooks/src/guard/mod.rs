@@ -16,7 +16,7 @@ use amplihack_utils::env::Env;
 
 pub use amplihack_policy::audit::DIRECTORY as AUDIT_DIRECTORY;
 pub use engine::{ENGINE_VAR, UnknownEngine, engine};
-pub use ledger::{DENIALS, Ledger, denials};
+pub use ledger::{Ledger, denials};
 pub use machine::Machine;
 pub use policies::{GuardError, POLICY_VAR, mode, policy};
 
@@ -25,10 +25,10 @@ use crate::once;
 use crate::plane::Judge;
 
 /// The rule of everything that is refused because the policy cannot be loaded.
-pub const NO_POLICY: RuleId = RuleId::new("hook/no-policy");
+pub(crate) const NO_POLICY: RuleId = RuleId::new("hook/no-policy");
 
 /// The rule of a call that a person granted.
-pub const GRANTED: RuleId = RuleId::new("once/granted");
+pub(crate) const GRANTED: RuleId = RuleId::new("once/granted");
 
 /// Runs a hook process to its end, as [`crate::process::serve`], with the policy and the audit of this machine.
 pub fn serve(arguments: impl IntoIterator<Item = OsString>, env: &Env) -> u8 {

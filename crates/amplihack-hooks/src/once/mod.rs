@@ -27,9 +27,9 @@ use store::{Record, seconds};
 /// How long a grant waits for its call.
 pub const GRANTED_FOR: Duration = Duration::from_mins(10);
 /// How long a stopped call can be granted.
-pub const OFFERED_FOR: Duration = Duration::from_hours(24);
+pub(crate) const OFFERED_FOR: Duration = Duration::from_hours(24);
 /// Stopped calls that are kept; beyond them the oldest goes.
-pub const OFFERS: usize = 64;
+pub(crate) const OFFERS: usize = 64;
 
 /// Characters of a command that are kept, to show a person what the id is about.
 const SHOWN_CHARS: usize = 200;
@@ -104,8 +104,8 @@ pub fn grant(home: &Path, id: &str, now: SystemTime) -> Result<Pending, OnceErro
         store::write(&path, &grant).map_err(|source| OnceError::Io { path, source })?;
         Ok(Pending { id: id.clone(), command: grant.command, cwd: grant.cwd, until: now + GRANTED_FOR })
     });
-    if matches!(granted, Err(OnceError::Io { .. })) {
-        // It may be tried again.
+    if matches!(granted, Err(OnceError::Io { .. } | OnceError::Unknown { .. })) {
+        // It may be tried again, by a newer version where this one cannot read it.
         let _ = fs::rename(&claimed, &path);
     } else {
         let _ = fs::remove_file(&claimed);

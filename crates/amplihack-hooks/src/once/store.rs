@@ -1,6 +1,5 @@
 //! The files behind the one-time yes.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use amplihack_utils::fs::{create_private_dir, read_regular};
+use amplihack_utils::hex::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -34,11 +34,7 @@ pub(super) fn hash(script: &[u8], cwd: &Path) -> String {
     hash.update((cwd.len() as u64).to_be_bytes());
     hash.update(cwd);
     hash.update(script);
-    hash.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(hash.finalize())
 }
 
 pub(super) fn seconds(time: SystemTime) -> u64 {
@@ -74,8 +70,7 @@ pub(super) fn grant(home: &Path, hash: &str) -> PathBuf {
 pub(super) fn forget_used(grants: &Path, now: SystemTime) {
     for item in fs::read_dir(grants).into_iter().flatten().flatten() {
         let path = item.path();
-        if path.extension().is_some() && read(&path).is_none_or(|record| is_over(record.at, GRANTED_FOR, now))
-        {
+        if path.extension().is_some() && is_spent(&path, GRANTED_FOR, now) {
             let _ = fs::remove_file(path);
         }
     }
@@ -92,20 +87,30 @@ pub(super) fn offers(home: &Path, now: SystemTime) -> Vec<(Id, Record)> {
         // A grant that was cut off leaves its claim behind.
         let claim = name.strip_suffix(".claimed").and_then(Id::parse).is_some();
         let Some(id) = Id::parse(name) else {
-            if claim && read(&item.path()).is_none_or(|record| is_over(record.at, OFFERED_FOR, now)) {
+            if claim && is_spent(&item.path(), OFFERED_FOR, now) {
                 let _ = fs::remove_file(item.path());
             }
             continue;
         };
-        match read(&item.path()) {
-            Some(record) if !is_over(record.at, OFFERED_FOR, now) => found.push((id, record)),
-            _ => {
-                let _ = fs::remove_file(item.path());
-            }
+        if is_spent(&item.path(), OFFERED_FOR, now) {
+            let _ = fs::remove_file(item.path());
+        } else {
+            found.extend(read(&item.path()).map(|record| (id, record)));
         }
     }
     found.sort_by(|(left_id, left), (right_id, right)| (left.at, left_id).cmp(&(right.at, right_id)));
     found
+}
+
+/// Whether what the file says is over. One that this version cannot read may be a newer version's: it is over by its age.
+fn is_spent(path: &Path, lasts: Duration, now: SystemTime) -> bool {
+    match read(path) {
+        Some(record) => is_over(record.at, lasts, now),
+        None => {
+            let written = fs::symlink_metadata(path).and_then(|found| found.modified());
+            written.is_ok_and(|written| is_over(seconds(written), lasts, now))
+        }
+    }
 }
 
 pub(super) fn read(path: &Path) -> Option<Record> {

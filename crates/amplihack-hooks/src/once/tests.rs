@@ -89,6 +89,32 @@ fn time_ends_offers_and_grants() {
 }
 
 #[test]
+fn what_cannot_be_read_is_a_newer_versions_until_its_time_is_over() {
+    let home = home();
+    let home = home.path();
+    let now = SystemTime::now();
+    let later = |lasts: Duration| now + lasts + Duration::from_secs(2);
+    let id = offer(home, b"reboot", Path::new(CWD), now).unwrap();
+    let newer = store::offer(home, &id);
+    fs::write(&newer, r#"{"schema_version":2,"call":{}}"#).unwrap();
+    offer(home, b"halt", Path::new(CWD), now).unwrap();
+    assert!(newer.exists(), "another call is stopped");
+    assert!(matches!(grant(home, id.as_str(), now), Err(OnceError::Unknown { .. })));
+    assert!(newer.exists(), "it cannot be granted, and stays");
+    offer(home, b"halt", Path::new(CWD), later(OFFERED_FOR));
+    assert!(!newer.exists(), "its day is over");
+
+    let used = store::grants(home).join("0123.s");
+    fs::create_dir_all(store::grants(home)).unwrap();
+    fs::write(&used, "[]").unwrap();
+    let asker = Asker::new(Some("s"), Some("c"));
+    take(home, b"ls", Path::new(CWD), asker.as_ref(), now);
+    assert!(used.exists());
+    take(home, b"ls", Path::new(CWD), asker.as_ref(), later(GRANTED_FOR));
+    assert!(!used.exists());
+}
+
+#[test]
 fn offers_are_private_few_and_without_credentials() {
     let home = home();
     let home = home.path();

@@ -3,10 +3,11 @@
 const START: &str = "<!-- AMPLIHACK_INSTRUCTIONS_START -->";
 const END: &str = "<!-- AMPLIHACK_INSTRUCTIONS_END -->";
 
-/// Where the block is, marks and the line's end included.
+/// Where the block is, marks and the line's end included: an end mark and the nearest start mark before it. A start mark that lost its end is
+/// text like any other, and what follows it is not ours.
 fn place(text: &str) -> Option<std::ops::Range<usize>> {
-    let start = text.find(START)?;
-    let end = start + text[start..].find(END)? + END.len();
+    let (start, end) = text.match_indices(END).find_map(|(end, _)| Some((text[..end].rfind(START)?, end)))?;
+    let end = end + END.len();
     let end = if text[end..].starts_with('\n') { end + 1 } else { end };
     Some(start..end)
 }

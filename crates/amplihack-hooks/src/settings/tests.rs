@@ -130,6 +130,19 @@ fn a_block_and_a_plugin_come_and_go() {
         let stripped = edit.mark().strip(&changed).unwrap().unwrap_or_default();
         assert_eq!(stripped.trim_end(), text.trim_end());
     }
+    // A mark that lost its other half does not make what stands between it and our block ours.
+    let start = "<!-- AMPLIHACK_INSTRUCTIONS_START -->";
+    let damaged = [
+        format!("{start}\ntheirs\n"),
+        "a <!-- AMPLIHACK_INSTRUCTIONS_END -->\ntheirs\n".to_owned(),
+        format!("{start} a {start}\ntheirs"),
+    ];
+    for text in damaged {
+        let changed = edit.apply(Some(&text)).unwrap();
+        assert!(changed.starts_with(&text), "{changed}");
+        assert_eq!(edit.apply(Some(&changed)).unwrap(), changed);
+        assert_eq!(edit.mark().strip(&changed).unwrap().unwrap().trim_end(), text.trim_end());
+    }
     let entry = serde_json::json!({"name": "amplihack", "marketplace": "local", "installed_at": "now"});
     let edit = Edit::Plugin { entry };
     let text =

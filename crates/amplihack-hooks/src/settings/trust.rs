@@ -3,9 +3,9 @@
 //! What Codex 0.171.0 was shown to do: the key is `FILE:EVENT:GROUP:HOOK`, the hash is SHA-256 over JSON with sorted keys of
 //! the event, the matcher where the event has one, and the handler with its defaults filled in. A test asks the real Codex.
 
-use std::fmt::Write;
 use std::path::Path;
 
+use amplihack_utils::hex::hex;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use toml_edit::{DocumentMut, Item, Table, value};
@@ -69,12 +69,7 @@ fn hash(event: HookEvent, found: &Found) -> Option<String> {
     {
         identity.insert("matcher".to_owned(), matcher.as_str().into());
     }
-    let digest = Sha256::digest(sorted(&Value::Object(identity)).as_bytes());
-    let mut hash = "sha256:".to_owned();
-    for byte in digest {
-        let _ = write!(hash, "{byte:02x}");
-    }
-    Some(hash)
+    Some(format!("sha256:{}", hex(Sha256::digest(sorted(&Value::Object(identity))))))
 }
 
 /// `value` without blanks, the keys of every object in their order.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use amplihack_hooks::settings::{Edit, Mark};
 use amplihack_utils::agent_binary::AgentBinary;
+use serde_json::Map;
 
 use super::disk::{Disk, read, text};
 use super::journal::{Journal, Part, Record, hash};
@@ -64,11 +65,16 @@ impl Carrier<'_, '_> {
             return Ok(Outcome::Kept);
         }
         let record = self.journal.get(path).cloned();
-        let part =
-            Part { agent: agent.name().to_owned(), scope: self.scope.clone(), mark: change.edit.mark() };
+        let mut part = Part {
+            agent: agent.name().to_owned(),
+            scope: self.scope.clone(),
+            mark: change.edit.mark(),
+            other: Map::new(),
+        };
         let before = record.as_ref().and_then(|record| {
             record.parts.iter().find(|before| before.is_of(agent, self.scope) && before.same_kind(&part))
         });
+        part.other = before.map(|before| before.other.clone()).unwrap_or_default();
         // What was put in before and is not wanted now comes out first.
         let base = match (before, &now.text) {
             (Some(before), Some(text)) if before.mark != part.mark => {
@@ -131,6 +137,7 @@ impl Carrier<'_, '_> {
             original: original.map(|text| self.journal.keep(text.as_bytes())).transpose()?,
             mode: now.mode,
             made: Vec::new(),
+            other: record.as_ref().map(|record| record.other.clone()).unwrap_or_default(),
             parts: record.map(|record| record.parts).unwrap_or_default(),
         })
     }

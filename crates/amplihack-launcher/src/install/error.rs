@@ -8,6 +8,7 @@ use amplihack_hooks::guard::UnknownEngine;
 use amplihack_hooks::settings::EditError;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::form::Newer;
 use amplihack_utils::lock::LockError;
 
 /// An installation that was refused or broke off. What it had changed is in its journal, and `uninstall` takes it back.
@@ -46,6 +47,9 @@ pub enum InstallError {
         /// Why.
         why: String,
     },
+    /// A newer version wrote the journal.
+    #[error(transparent)]
+    Newer(#[from] Newer),
     /// There is no home to install into.
     #[error("{0} is not an absolute path; set it")]
     NoHome(&'static str),
@@ -84,6 +88,7 @@ impl Explain for InstallError {
             Self::Io { .. } => "install_io",
             Self::Foreign { .. } => "install_foreign_file",
             Self::Journal { .. } => "install_journal",
+            Self::Newer(_) => "install_journal_newer",
             Self::NoHome(_) => "no_home",
             Self::NoRepository { .. } => "no_repository",
             Self::NoAgent => "no_agent",

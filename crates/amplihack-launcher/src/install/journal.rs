@@ -1,11 +1,13 @@
 //! What was changed, written down before each change: the original of every file, and what of ours is in it.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use amplihack_hooks::settings::Mark;
 use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::form;
+use amplihack_utils::hex::hex;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::disk::{Disk, missing, read};
@@ -20,6 +22,9 @@ pub(crate) struct Part {
     pub(crate) scope: Scope,
     /// What takes it out.
     pub(crate) mark: Mark,
+    /// What another version wrote beside it.
+    #[serde(flatten)]
+    pub(crate) other: Map<String, Value>,
 }
 
 /// One file.
@@ -35,6 +40,9 @@ pub(crate) struct Record {
     pub(crate) made: Vec<String>,
     /// What of it is ours.
     pub(crate) parts: Vec<Part>,
+    /// What another version wrote beside it.
+    #[serde(flatten)]
+    pub(crate) other: Map<String, Value>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -44,7 +52,13 @@ struct State {
     /// Directories that were made for files.
     directories: Vec<PathBuf>,
     files: Vec<Record>,
+    /// What another version wrote beside it.
+    #[serde(flatten)]
+    other: Map<String, Value>,
 }
+
+/// The form of the journal that this version writes and knows.
+const FORM: u64 = 1;
 
 /// The journal in `$AMPLIHACK_HOME/install`.
 pub(crate) struct Journal<'a> {
@@ -55,11 +69,7 @@ pub(crate) struct Journal<'a> {
 
 /// The hash of a file's contents.
 pub(crate) fn hash(bytes: &[u8]) -> String {
-    let mut hash = String::new();
-    for byte in Sha256::digest(bytes) {
-        let _ = write!(hash, "{byte:02x}");
-    }
-    hash
+    hex(Sha256::digest(bytes))
 }
 
 impl<'a> Journal<'a> {
@@ -67,8 +77,11 @@ impl<'a> Journal<'a> {
     pub(crate) fn open(disk: &'a Disk, directory: PathBuf, made: Vec<PathBuf>) -> Result<Self, InstallError> {
         let path = directory.join("journal.json");
         let mut state = match read(&path)? {
-            Some((bytes, _)) => serde_json::from_slice(&bytes)
-                .map_err(|error| InstallError::Journal { path, why: error.to_string() })?,
+            Some((bytes, _)) => {
+                form::check(&path, &bytes, FORM)?;
+                serde_json::from_slice(&bytes)
+                    .map_err(|error| InstallError::Journal { path, why: error.to_string() })?
+            }
             None => State::default(),
         };
         state.own.extend(made);

@@ -33,7 +33,9 @@ use places::Places;
 pub use error::InstallError;
 pub use inspect::{Registration, State, TrustState, inspect};
 pub use places::Scope;
-pub use trial::{Answer, Trial, try_out};
+pub use trial::{Trial, try_out};
+
+pub use amplihack_hooks::dialect::trial::Answer;
 
 /// How long another installation may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -115,6 +115,7 @@ fn codex(
     Ok(())
 }
 
+// It takes what `codex` takes: both add to one agent's part of what is wanted.
 fn copilot_hooks(
     wanted: &mut Wanted,
     path: PathBuf,

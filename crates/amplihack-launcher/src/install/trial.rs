@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use amplihack_hooks::dialect::trial::{Answer, heard, payload};
 use amplihack_hooks::event::HookEvent;
 use amplihack_session::{Deadlines, Input, Output, RunSpec, run_blocking};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
-use serde_json::{Value, json};
 
 use super::inspect::{commands, missing_hook};
 use super::places::Places;
@@ -20,19 +20,6 @@ const FORBIDDEN: &str = "rm -rf /";
 const HARMLESS: &str = "pwd";
 /// What is kept of an answer.
 const KEPT: usize = 64 * 1024;
-
-/// What a registered command did with one payload.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// Whether the host would have stopped the call.
-    pub stopped: bool,
-    /// Its exit code.
-    pub code: i32,
-    /// The object that it printed, `null` for silence.
-    pub object: Value,
-    /// Whether it printed something that is no object, which hosts take for silence.
-    pub garbage: bool,
-}
 
 /// One registered command, tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +89,7 @@ pub(super) fn try_one(
         });
         match outcome {
             Ok(outcome) => {
-                Ok(judged(agent, outcome.exit.code(), &outcome.stdout.bytes, &outcome.stderr.bytes))
+                Ok(heard(agent, outcome.exit.code(), &outcome.stdout.bytes, &outcome.stderr.bytes))
             }
             Err(error) => Err(InstallError::Unheld { agent, why: error.to_string() }),
         }
@@ -127,59 +114,4 @@ fn aside_of(env: &Env, aside: &Path) -> Env {
     let config = env.config_home().unwrap_or_default();
     let env = env.clone().with("PATH", path).with("XDG_CONFIG_HOME", config);
     env.with("HOME", aside).with("AMPLIHACK_HOME", aside)
-}
-
-/// What the host makes of an answer to a tool call.
-fn judged(agent: AgentBinary, code: i32, stdout: &[u8], stderr: &[u8]) -> Answer {
-    let text = String::from_utf8_lossy(stdout);
-    let parsed = serde_json::from_str::<Value>(text.trim()).ok().filter(Value::is_object);
-    let garbage = parsed.is_none() && !text.trim().is_empty();
-    let object = parsed.unwrap_or(Value::Null);
-    let said = !stderr.trim_ascii().is_empty();
-    let nested = object["hookSpecificOutput"]["permissionDecision"] == "deny";
-    let stopped = match agent {
-        AgentBinary::Copilot => code != 0 || object["permissionDecision"] == "deny",
-        AgentBinary::Codex => (code == 2 && said) || (code == 0 && nested),
-        _ => code == 2 || nested || object["decision"] == "block",
-    };
-    Answer { stopped, code, object, garbage }
-}
-
-/// What the host would send.
-fn payload(agent: AgentBinary, event: HookEvent, command: &str, cwd: &Path) -> Value {
-    let cwd = cwd.to_string_lossy();
-    if agent == AgentBinary::Copilot {
-        let mut payload = json!({"sessionId": "amplihack-verify", "timestamp": 0, "cwd": cwd});
-        if matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse) {
-            payload["toolName"] = "bash".into();
-            payload["toolArgs"] = json!({"command": command});
-        }
-        if event == HookEvent::UserPromptSubmit {
-            payload["prompt"] = "hello".into();
-        }
-        return payload;
-    }
-    let mut payload = json!({
-        "session_id": "amplihack-verify",
-        "transcript_path": "/dev/null",
-        "cwd": cwd,
-        "hook_event_name": event.claude_name(),
-        "permission_mode": "default",
-    });
-    if matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse) {
-        payload["tool_name"] = "Bash".into();
-        payload["tool_input"] = json!({"command": command});
-        payload["tool_use_id"] = "amplihack-verify".into();
-    }
-    if event == HookEvent::PostToolUse {
-        payload["tool_response"] = "".into();
-    }
-    if event == HookEvent::UserPromptSubmit {
-        payload["prompt"] = "hello".into();
-    }
-    if agent == AgentBinary::Codex {
-        payload["turn_id"] = "amplihack-verify".into();
-        payload["model"] = "none".into();
-    }
-    payload
 }

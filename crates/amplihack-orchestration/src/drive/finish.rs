@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use amplihack_utils::fs::{Durability, write_atomic};
 
-use super::{Drive, STDERR, Summary, diff_path, live_path};
+use super::turn::{STDERR, live_path};
+use super::{Drive, Summary, diff_path};
 use crate::error::AutoError;
 use crate::journal::Entry;
 use crate::progress::Progress;
@@ -56,9 +57,15 @@ impl Drive<'_> {
         if let (Some(pictures), Some(base)) = (&self.pictures, self.journal.story.base.as_deref()) {
             let now = pictures.take(&self.processes).await?;
             changed = Some(now != base);
-            let diff = pictures.diff(&self.processes, base, &now).await?;
-            let path = diff_path(&self.journal.directory);
-            write_atomic(&path, &diff, 0o600, Durability::Process).map_err(AutoError::file(&path))?;
+            match pictures.diff(&self.processes, base, &now).await {
+                Ok(diff) => {
+                    let path = diff_path(&self.journal.directory);
+                    write_atomic(&path, &diff, 0o600, Durability::Process).map_err(AutoError::file(&path))?;
+                }
+                // The agent may have pruned what the files were at the beginning.
+                Err(error @ AutoError::Git { .. }) => self.notice(format!("there is no diff: {error}")),
+                Err(error) => return Err(error),
+            }
         }
         let mut kept = None;
         if let Some(tree) = self.journal.story.worktree.clone() {

@@ -11,7 +11,7 @@ use super::Entry;
 use crate::budget::{Meter, Used};
 use crate::spec::Spec;
 use crate::turns::{Answer, AutoEnd, Checked, Phase, TurnEnd, TurnInput, TurnOutput, Turns};
-use crate::verify::Verdict;
+use crate::verify::Verification;
 use crate::worktree::Tree;
 
 /// A turn, as it is known.
@@ -35,7 +35,7 @@ pub struct TurnRecord {
     pub denied: Vec<String>,
     /// What its claim's verification found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Verification>,
 }
 
 /// The end of a run, as it is known.

@@ -23,7 +23,7 @@ pub use write::Audit;
 pub const DIRECTORY: &str = ".claude/logs/xpia";
 
 /// Characters of a command that are kept.
-pub const COMMAND_CHARS: usize = 100;
+pub(crate) const COMMAND_CHARS: usize = 100;
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

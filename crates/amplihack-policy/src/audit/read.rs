@@ -4,9 +4,10 @@ use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Lines};
 use std::path::{Path, PathBuf};
 
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
+use serde::Deserialize;
 
-use super::{AuditError, Entry, EventType};
+use super::{AuditError, Data, Entry, EventType, wall};
 use crate::decision::Decision;
 
 /// Which entries are wanted; `None` stands for all.
@@ -62,11 +63,34 @@ pub(super) fn logs(dir: &Path) -> Result<Vec<PathBuf>, AuditError> {
     Ok(logs)
 }
 
+/// The entry of a line, also of the predecessor's, which says nothing of the decision but what it follows from.
+fn parse(line: &str) -> Option<Entry> {
+    #[derive(Deserialize)]
+    struct Old {
+        #[serde(with = "wall")]
+        timestamp: DateTime,
+        event_type: EventType,
+        data: Data,
+        decision: Option<serde::de::IgnoredAny>,
+    }
+    if let Ok(entry) = serde_json::from_str(line) {
+        return Some(entry);
+    }
+    let old: Old = serde_json::from_str(line).ok()?;
+    let denied = match old.event_type {
+        EventType::HookError | EventType::RustUnavailable => true,
+        _ => old.data.is_valid == Some(false),
+    };
+    let decision = if denied { Decision::Deny } else { Decision::None };
+    let entry = Entry::new(old.timestamp, old.event_type, decision);
+    old.decision.is_none().then_some(Entry { data: old.data, ..entry })
+}
+
 /// The entries in `dir` that `filter` wants, oldest first. Lines that are no entries are passed over: [`super::verify`] reports them.
 pub fn show(dir: &Path, filter: Filter) -> Result<Shown, AuditError> {
     let mut logs = logs(dir)?;
     logs.reverse();
-    Ok(Shown { logs, open: None, filter })
+    Ok(Shown { logs, open: None, filter, passed_over: 0 })
 }
 
 /// Entries, read one by one.
@@ -76,6 +100,14 @@ pub struct Shown {
     logs: Vec<PathBuf>,
     open: Option<(PathBuf, Lines<BufReader<std::fs::File>>)>,
     filter: Filter,
+    passed_over: usize,
+}
+
+impl Shown {
+    /// Lines so far that this version cannot read: unfinished ones, and a newer version's.
+    pub fn passed_over(&self) -> usize {
+        self.passed_over
+    }
 }
 
 impl Iterator for Shown {
@@ -85,15 +117,15 @@ impl Iterator for Shown {
         loop {
             if let Some((path, lines)) = &mut self.open {
                 match lines.next() {
-                    Some(Ok(line)) => {
-                        if let Ok(entry) = serde_json::from_str::<Entry>(&line)
-                            && self.filter.wants(&entry)
-                        {
-                            return Some(Ok(entry));
-                        }
-                    }
+                    Some(Ok(line)) => match parse(&line) {
+                        Some(entry) if self.filter.wants(&entry) => return Some(Ok(entry)),
+                        Some(_) => {}
+                        None => self.passed_over += 1,
+                    },
                     // A torn line may be cut within a character.
-                    Some(Err(error)) if error.kind() == std::io::ErrorKind::InvalidData => {}
+                    Some(Err(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
+                        self.passed_over += 1;
+                    }
                     Some(Err(source)) => {
                         let path = std::mem::take(path);
                         self.open = None;

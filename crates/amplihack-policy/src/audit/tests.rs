@@ -126,6 +126,55 @@ fn changed_removed_added_and_moved_lines_are_found() {
     assert_eq!(verify(dir.path()).unwrap().broken.unwrap().line, 1);
 }
 
+/// What the predecessor wrote into the same files.
+const OLD: [&str; 3] = [
+    r#"{"timestamp": "2026-03-04T01:02:03.000004", "event_type": "pre_tool_validation", "backend": "rust", "data": {"command": "ls", "is_valid": true, "risk_level": "none", "threats": 0, "session_id": "unknown"}}"#,
+    r#"{"timestamp": "2026-03-04T01:02:04", "event_type": "pre_tool_validation", "backend": "rust", "data": {"command": "rm -rf /", "is_valid": false, "risk_level": "critical", "threats": 1, "session_id": "s"}}"#,
+    r#"{"timestamp": "2026-03-04T01:02:05.5", "event_type": "rust_unavailable", "backend": "rust", "data": {"command": "ls"}}"#,
+];
+
+#[test]
+fn the_predecessors_lines_are_shown_and_the_chain_begins_behind_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(FILE);
+    std::fs::write(&path, OLD.join("\n") + "\n").unwrap();
+    write(dir.path(), DAY, 2);
+    let report = verify(dir.path()).unwrap();
+    assert_eq!((report.lines, report.unchained, report.broken), (5, 3, None));
+    let shown: Vec<Entry> = show(dir.path(), Filter::default()).unwrap().map(Result::unwrap).collect();
+    let decisions: Vec<Decision> = shown.iter().map(|entry| entry.decision).collect();
+    assert_eq!(decisions, [Decision::None, Decision::Deny, Decision::Deny, Decision::Deny, Decision::Deny]);
+    assert_eq!(shown[1].data.threats, Some(1));
+    // The last of them is secured by the first link.
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen(r#"{"command": "ls"}"#, r#"{"command": "lo"}"#, 1)).unwrap();
+    assert_eq!(verify(dir.path()).unwrap().broken.unwrap().line, 4);
+    // One in the middle was put there.
+    std::fs::write(&path, text + OLD[0] + "\n").unwrap();
+    let broken = verify(dir.path()).unwrap().broken.unwrap();
+    assert_eq!(
+        (broken.line, broken.why.as_str()),
+        (6, "it is an entry without a link, as the predecessor writes them")
+    );
+}
+
+#[test]
+fn lines_of_a_newer_version_are_counted_and_covered() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), DAY, 1);
+    let path = dir.path().join(FILE);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let prev = chain::hash(text.trim_end().as_bytes());
+    let newer = format!(
+        r#"{{"timestamp":"2026-03-04T06:00:00.000000","event_type":"dreamt_of","backend":"rust","data":{{"later":1}},"decision":"deny","duration_us":1,"later":[1],"prev":"{prev}"}}"#
+    );
+    std::fs::write(&path, format!("{text}{newer}\n")).unwrap();
+    write(dir.path(), DAY, 1);
+    assert_eq!(verify(dir.path()).unwrap().broken, None);
+    let mut shown = show(dir.path(), Filter::default()).unwrap();
+    assert_eq!((shown.by_ref().count(), shown.passed_over()), (2, 1));
+}
+
 #[test]
 fn a_torn_line_is_kept_and_the_chain_goes_on() {
     let dir = tempfile::tempdir().unwrap();

@@ -58,26 +58,16 @@ mod has {
 }
 
 /// What each byte is in a run; 0 for what ends one: blanks, quotes, brackets.
-static KINDS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        #[expect(clippy::cast_possible_truncation, reason = "below 256")]
-        let c = byte as u8;
-        table[byte] = match c {
-            b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' => has::HEX,
-            b'g'..=b'z' | b'G'..=b'Z' | b'+' | b'/' => has::LETTER,
-            b'-' | b'_' => has::URL,
-            b'=' => has::EQUALS,
-            b'.' | b'~' => has::DOT,
-            b'\\' => has::BACKSLASH,
-            b'%' => has::PERCENT,
-            _ => 0,
-        };
-        byte += 1;
-    }
-    table
-};
+static KINDS: [u8; 256] = by_byte!(|byte| match byte {
+    b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' => has::HEX,
+    b'g'..=b'z' | b'G'..=b'Z' | b'+' | b'/' => has::LETTER,
+    b'-' | b'_' => has::URL,
+    b'=' => has::EQUALS,
+    b'.' | b'~' => has::DOT,
+    b'\\' => has::BACKSLASH,
+    b'%' => has::PERCENT,
+    _ => 0,
+});
 
 fn decode(run: &str, kinds: u8) -> Option<String> {
     if kinds & has::PERCENT != 0 {

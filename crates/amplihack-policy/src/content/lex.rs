@@ -1,11 +1,11 @@
 //! From text to the known words in it: where they stand, what is around them. One pass, linear in the text.
 
+use super::ascii::{FOLD, GOES_ON, HAS, has, plain_word};
 use super::fold::{Folded, fold};
+use super::known::{known, known_by_hash, known_in_any_case, may_be_known, may_begin_dense};
+use super::phrases::phrases;
 use super::spelling::{LONGEST, Letters};
-use super::words::{
-    BEGINS, COLON, DAN, DENSE, ENDS, HIDDEN, INSTR, MARK, PREV, SECRET, SEED, Set, TO_WHERE, TOKEN_MARK,
-    known, known_by_hash, known_in_any_case, may_be_known, may_begin_dense, phrases_of, step,
-};
+use super::words::{COLON, DAN, DENSE, ENDS, HIDDEN, MARK, SECRET, Set, TO_WHERE, TOKEN_MARK};
 use crate::decision::Span;
 
 /// A known word in a text.
@@ -22,7 +22,7 @@ pub(super) struct Hit {
     /// Whether a quotation is open in its line.
     pub quoted: bool,
     /// Its folded text.
-    text: &'static str,
+    pub text: &'static str,
 }
 
 /// The known words of `text`, in order.
@@ -63,105 +63,6 @@ struct Lexer<'t> {
     blank_line: bool,
     current: Letters,
     single: Single,
-}
-
-/// Lower case of the ASCII characters that words are made of; 0 for the others.
-static FOLD: [u8; 128] = {
-    let mut table = [0; 128];
-    let mut byte = 0;
-    while byte < 128 {
-        #[expect(clippy::cast_possible_truncation, reason = "below 128")]
-        let c = byte as u8;
-        if c.is_ascii_alphanumeric() || c == b'_' {
-            table[byte] = c.to_ascii_lowercase();
-        }
-        byte += 1;
-    }
-    table
-};
-
-/// What an ASCII word has in it, as bits: nothing is 0.
-mod has {
-    /// Anything that makes words.
-    pub(super) const LETTER: u8 = 1;
-    /// A small letter.
-    pub(super) const LOWER: u8 = 2;
-    /// A digit that may stand for a letter.
-    pub(super) const LEET: u8 = 4;
-    /// Another digit.
-    pub(super) const DIGIT: u8 = 8;
-    /// `_`
-    pub(super) const LOW_LINE: u8 = 16;
-}
-
-/// What each byte adds to a word; 0 for what ends one, and for what is not ASCII.
-static HAS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        #[expect(clippy::cast_possible_truncation, reason = "below 256")]
-        let c = byte as u8;
-        table[byte] = match c {
-            b'a'..=b'z' => has::LETTER | has::LOWER,
-            b'A'..=b'Z' => has::LETTER,
-            b'0' | b'1' | b'3' | b'4' | b'5' | b'7' => has::LEET,
-            b'0'..=b'9' => has::DIGIT,
-            b'_' => has::LOW_LINE,
-            _ => 0,
-        };
-        byte += 1;
-    }
-    table
-};
-
-/// What goes on with a word of letters, or may: the rest of what makes words, an apostrophe, anything that is not ASCII.
-static GOES_ON: [bool; 256] = {
-    let mut table = [true; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        table[byte] = HAS[byte] != 0 || byte == b'\'' as usize;
-        byte += 1;
-    }
-    table
-};
-
-/// In each byte the bit that makes a letter small.
-const SMALL: u64 = 0x2020_2020_2020_2020;
-
-/// The word of ASCII letters that begins at `at`: its end, its hash and whether a letter of it is small. `None` where there may be
-/// more to the word, and at the end of the text.
-///
-/// Eight bytes at a time, without a branch for each: most of any text is such words.
-#[inline]
-fn plain_word(bytes: &[u8], at: usize) -> Option<(usize, u64, bool)> {
-    let (mut end, mut hash, mut small) = (at, SEED, 0);
-    loop {
-        let eight = u64::from_le_bytes(*bytes.get(end..)?.first_chunk()?);
-        let len = letters_in(eight);
-        let word = if len == 8 { u64::MAX } else { (1 << (len * 8)) - 1 };
-        small |= eight & word & SMALL;
-        if len > 0 {
-            hash = step(hash, (eight | SMALL) & word);
-        }
-        end += len;
-        if len < 8 {
-            break;
-        }
-    }
-    (!GOES_ON[usize::from(*bytes.get(end)?)]).then_some((end, hash, small != 0))
-}
-
-/// How many of eight bytes, from the lowest on, are ASCII letters.
-#[inline]
-const fn letters_in(eight: u64) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x80 * ONES;
-    let small = (eight | SMALL) & !HIGH;
-    // The highest bit of each byte says yes or no; no sum reaches into the next byte.
-    let from_a = small + (0x80 - b'a' as u64) * ONES;
-    let behind_z = small + (0x7f - b'z' as u64) * ONES;
-    let other = !(from_a & !behind_z & !eight) & HIGH;
-    other.trailing_zeros() as usize / 8
 }
 
 impl Lexer<'_> {
@@ -260,7 +161,7 @@ impl Lexer<'_> {
         }
         let mut end = at;
         while let Some(&byte) = self.text.as_bytes().get(end) {
-            let folded = if byte < 128 { FOLD[usize::from(byte)] } else { 0 };
+            let folded = FOLD[usize::from(byte)];
             if folded == 0 {
                 break;
             }
@@ -464,75 +365,6 @@ impl Lexer<'_> {
             && last.word + back >= words
         {
             last.set |= set;
-        }
-    }
-}
-
-/// Gives phrases their classes.
-fn phrases(hits: &mut [Hit]) {
-    for at in 0..hits.len() {
-        let first = if hits[at].set & BEGINS == 0 { "" } else { hits[at].text };
-        for (words, set) in phrases_of(first) {
-            if words.iter().enumerate().skip(1).all(|(offset, word)| follows(&hits[at..], offset, word)) {
-                hits[at].set |= set;
-                hits[at].span.end = hits[at + words.len() - 1].span.end;
-            }
-        }
-        // "everything above": nothing that it is above of.
-        let set = hits[at].set;
-        if set & PREV != 0
-            && hits.get(at + 1).is_some_and(|next| {
-                next.word == hits[at].word + 1 && (next.text == "and" || next.set & INSTR != 0)
-            })
-        {
-            hits[at].set |= ENDS;
-        }
-    }
-}
-
-fn follows(hits: &[Hit], offset: usize, word: &str) -> bool {
-    // A word in the way would have a number of its own; a hit without a word of its own is an e-mail address's sign.
-    hits.get(offset).is_some_and(|hit| {
-        hit.text == word
-            && u64::from(hit.word) == u64::from(hits[0].word) + offset as u64
-            && hit.sentence == hits[0].sentence
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn letters_are_counted_from_the_first_byte_on() {
-        let count = |text: &[u8; 8]| letters_in(u64::from_le_bytes(*text));
-        for byte in 0..=255_u8 {
-            let expected = if byte.is_ascii_alphabetic() { 8 } else { 0 };
-            assert_eq!(count(&[byte; 8]), expected, "{byte}");
-            for at in 0..8 {
-                let mut text = *b"azAZmMbY";
-                text[at] = byte;
-                assert_eq!(count(&text), if byte.is_ascii_alphabetic() { 8 } else { at }, "{byte} at {at}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_plain_word_ends_where_no_word_goes_on() {
-        let read = |text: &str| plain_word(text.as_bytes(), 0).map(|(end, _, small)| (end, small));
-        for (text, expected) in [
-            ("ignore all the rest", Some((6, true))),
-            ("IGNORE all the rest", Some((6, false))),
-            ("instructions, and so on", Some((12, true))),
-            ("abcdefgh, and so on", Some((8, true))),
-            ("don't go on with this", None),
-            ("id_rsa and others", None),
-            ("ignor\u{e9} all the rest", None),
-            ("rule2 and the rest", None),
-            // Too near to the end to read eight bytes: the slow way.
-            ("ignore", None),
-        ] {
-            assert_eq!(read(text), expected, "{text}");
         }
     }
 }

@@ -1,9 +1,30 @@
 //! Injected instructions in text that others wrote: prompts, pages, tool output.
 
+/// A table of what each byte is, `|byte| what`, made by the compiler.
+macro_rules! by_byte {
+    (|$byte:ident| $what:expr) => {{
+        let mut table = [{
+            let $byte = 0_u8;
+            $what
+        }; 256];
+        let mut at = 1;
+        while at < 256 {
+            #[expect(clippy::cast_possible_truncation, reason = "below 256")]
+            let $byte = at as u8;
+            table[at] = $what;
+            at += 1;
+        }
+        table
+    }};
+}
+
+mod ascii;
 mod encoded;
 mod fold;
+mod known;
 mod lex;
 mod marks;
+mod phrases;
 mod rules;
 mod spelling;
 mod words;

@@ -39,6 +39,7 @@ const RULE: Rule = Rule {
     negatable: false,
 };
 
+// A table: rows look alike, and each says something else.
 const PATTERNS: &[Rule] = &[
     // ignore (all) previous instructions; the first word may come last, as in Japanese and Hindi.
     Rule { first: IGNORE, with: &[PREV | ALL | YOUR | TOLD, INSTR], behind: 7, negatable: true, ..RULE },

@@ -1,6 +1,7 @@
 //! One word letter by letter, and the known words that it may spell: look-alikes, digits for letters, marks around it.
 
-use super::words::{Set, known};
+use super::known::known;
+use super::words::Set;
 
 /// The longest word that can be known, in bytes.
 pub(super) const LONGEST: usize = 40;

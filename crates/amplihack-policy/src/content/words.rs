@@ -1,4 +1,4 @@
-//! The words that the content rules know, in classes. Found by a hash table that the compiler makes, so nothing is built at run time.
+//! The words that the content rules know, in classes.
 
 /// A set of word classes, one bit each.
 pub(super) type Set = u64;
@@ -21,7 +21,7 @@ classes! {
 }
 
 /// Classes with their words, folded as [`super::fold`] does. A word may be in several.
-const GROUPS: &[(Set, &str)] = &[
+pub(super) const GROUPS: &[(Set, &str)] = &[
     (
         IGNORE,
         "ignore disregard forget ignoring disregarding forgetting neglect ignoriere ignorieren \
@@ -208,82 +208,6 @@ const GROUPS: &[(Set, &str)] = &[
     ),
 ];
 
-/// Neighbouring words and the classes that their first one gets on top of its own.
-const PHRASES: &[(&[&str], Set)] = &[
-    (&["you", "are", "now"], YOU_ARE_NOW),
-    (&["you", "are", "no", "longer"], YOU_ARE_NOW),
-    (&["du", "bist", "jetzt"], YOU_ARE_NOW),
-    (&["from", "now", "on"], FROM_NOW),
-    (&["from", "this"], 0),
-    (&["act", "as"], PRETEND),
-    (&["behave", "as"], PRETEND),
-    (&["respond", "as"], PRETEND),
-    (&["imagine", "you", "are"], PRETEND),
-    (&["do", "anything", "now"], ANYTHING_NOW),
-    (&["no", "longer", "apply"], VOID),
-    (&["it", "says"], COMPLY),
-    (&["take", "precedence"], VOID),
-    (&["have", "changed"], VOID),
-    (&["are", "compromised"], VOID),
-    (&["are", "void"], VOID),
-    (&["content", "policy"], RESTRICT | SAFETY),
-    (&["content", "restrictions"], RESTRICT),
-    (&["api", "key"], SECRET),
-    (&["api", "keys"], SECRET),
-    (&["private", "key"], SECRET),
-    (&["private", "keys"], SECRET),
-    (&["ssh", "key"], SECRET),
-    (&["ssh", "keys"], SECRET),
-    (&["access", "token"], SECRET),
-    (&["environment", "variables"], SECRET),
-    (&["env", "variables"], SECRET),
-    (&["conversation", "history"], SECRET),
-    (&["customer", "list"], SECRET),
-    (&["system", "prompt"], SECRET),
-    (&["do", "not", "tell"], CONCEAL),
-    (&["do", "not", "mention"], CONCEAL),
-    (&["do", "not", "inform"], CONCEAL),
-    (&["do", "not", "alert"], CONCEAL),
-    (&["do", "not", "notify"], CONCEAL),
-    (&["dont", "tell"], CONCEAL),
-    (&["dont", "mention"], CONCEAL),
-    (&["never", "mention"], CONCEAL),
-    (&["without", "telling"], CONCEAL),
-    (&["without", "informing"], CONCEAL),
-    (&["without", "asking"], CONCEAL),
-    (&["without", "alerting"], CONCEAL),
-    (&["without", "notifying"], CONCEAL),
-    (&["turn", "off"], DISABLE),
-    (&["developer", "mode"], DEVMODE),
-    (&["god", "mode"], DEVMODE),
-    (&["modo", "desarrollador"], DEVMODE),
-    (&["modo", "desarrollo"], DEVMODE),
-    (&["mode", "developpeur"], DEVMODE),
-    (&["modo", "desenvolvedor"], DEVMODE),
-    (&["modalita", "sviluppatore"], DEVMODE),
-];
-
-/// For each byte the phrases whose first word begins with it, as bits.
-static PHRASES_BY_BYTE: [u64; 256] = {
-    let (mut masks, mut at) = ([0; 256], 0);
-    while at < PHRASES.len() {
-        masks[PHRASES[at].0[0].as_bytes()[0] as usize] |= 1 << at;
-        at += 1;
-    }
-    masks
-};
-
-/// The phrases that begin with `word`.
-pub(super) fn phrases_of(word: &str) -> impl Iterator<Item = &'static (&'static [&'static str], Set)> {
-    let mut left = word.as_bytes().first().map_or(0, |&byte| PHRASES_BY_BYTE[usize::from(byte)]);
-    let begin = std::iter::from_fn(move || {
-        let at = left.trailing_zeros() as usize;
-        left &= left.wrapping_sub(1);
-        PHRASES.get(at)
-    });
-    begin.filter(move |(words, _)| words[0] == word)
-}
-
 /// Words of scripts that put no blanks between them.
 pub(super) const DENSE: &[(&str, Set)] = &[
     ("忽略", IGNORE),
@@ -350,182 +274,6 @@ pub(super) const DENSE: &[(&str, Set)] = &[
     ("システム", SYSTEM),
 ];
 
-/// Where the hash of a word begins.
-pub(super) const SEED: u64 = 0x51_7cc1_b727_220a;
-
-/// One step of the hash of a word: eight of its bytes, the first one lowest, zeros behind its end.
-#[inline]
-pub(super) const fn step(hash: u64, eight: u64) -> u64 {
-    let product = (hash ^ eight).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    product ^ (product >> 32)
-}
-
-/// The hash of a word whose bytes get the bits of `or`.
-#[inline]
-const fn hash(word: &[u8], or: u8) -> u64 {
-    let (mut hash, mut eight, mut at) = (SEED, 0, 0);
-    while at < word.len() {
-        eight |= ((word[at] | or) as u64) << (at % 8 * 8);
-        at += 1;
-        if at % 8 == 0 || at == word.len() {
-            hash = step(hash, eight);
-            eight = 0;
-        }
-    }
-    hash
-}
-
-const SLOTS: usize = 4096;
-
-/// `(word, classes)` at the word's hash or behind it; an empty word ends a search.
-static TABLE: [(&str, Set); SLOTS] = table();
-
-#[expect(clippy::large_stack_arrays, reason = "made by the compiler only")]
-const fn table() -> [(&'static str, Set); SLOTS] {
-    let mut table = [("", 0); SLOTS];
-    let mut group = 0;
-    while group < GROUPS.len() {
-        let (set, mut rest) = GROUPS[group];
-        while !rest.is_empty() {
-            let mut end = 0;
-            while end < rest.len() && rest.as_bytes()[end] != b' ' {
-                end += 1;
-            }
-            let (word, tail) = rest.split_at(end);
-            rest = if tail.is_empty() { tail } else { tail.split_at(1).1 };
-            let mut slot = slot_of(hash(word.as_bytes(), 0));
-            while !table[slot].0.is_empty() && !same(table[slot].0, word) {
-                slot = (slot + 1) % SLOTS;
-            }
-            table[slot] = (word, table[slot].1 | set);
-        }
-        group += 1;
-    }
-    let mut phrase = 0;
-    while phrase < PHRASES.len() {
-        let first = PHRASES[phrase].0[0];
-        let mut slot = slot_of(hash(first.as_bytes(), 0));
-        while !table[slot].0.is_empty() && !same(table[slot].0, first) {
-            slot = (slot + 1) % SLOTS;
-        }
-        table[slot].1 |= BEGINS;
-        phrase += 1;
-    }
-    table
-}
-
-/// The lengths of known words by their first byte, as bits: most words of a text are none of them.
-static LENGTHS: [u64; 128] = {
-    let mut lengths = [0; 128];
-    let mut slot = 0;
-    while slot < SLOTS {
-        let word = TABLE[slot].0.as_bytes();
-        if !word.is_empty() && word[0] < 128 && word.len() < 64 {
-            lengths[word[0] as usize] |= 1 << word.len();
-        }
-        slot += 1;
-    }
-    lengths
-};
-
-/// Whether a known word may begin with `first`, an ASCII character in lower case, and have `len` bytes.
-#[inline]
-pub(super) fn may_be_known(first: u8, len: usize) -> bool {
-    len < 64 && LENGTHS[usize::from(first & 127)] >> len & 1 == 1
-}
-
-/// Which slots are taken: small enough to stay in the fastest cache.
-static TAKEN: [u64; SLOTS / 64] = {
-    let mut bits = [0; SLOTS / 64];
-    let mut slot = 0;
-    while slot < SLOTS {
-        if !TABLE[slot].0.is_empty() {
-            bits[slot / 64] |= 1 << (slot % 64);
-        }
-        slot += 1;
-    }
-    bits
-};
-
-const fn slot_of(hash: u64) -> usize {
-    // The highest bits depend on all of a word.
-    #[expect(clippy::cast_possible_truncation, reason = "as many bits as there are slots")]
-    let slot = (hash >> (u64::BITS - SLOTS.trailing_zeros())) as usize;
-    slot
-}
-
-const fn same(left: &str, right: &str) -> bool {
-    let (left, right) = (left.as_bytes(), right.as_bytes());
-    if left.len() != right.len() {
-        return false;
-    }
-    let mut at = 0;
-    while at < left.len() {
-        if left[at] != right[at] {
-            return false;
-        }
-        at += 1;
-    }
-    true
-}
-
-/// The word that is spelled by `bytes`, and its classes.
-#[inline]
-pub(super) fn known(bytes: &[u8]) -> Option<(&'static str, Set)> {
-    find(hash(bytes, 0), |word| word == bytes)
-}
-
-/// The same for ASCII letters and digits in any case.
-#[inline]
-pub(super) fn known_in_any_case(bytes: &[u8]) -> Option<(&'static str, Set)> {
-    known_by_hash(hash(bytes, 0x20), bytes)
-}
-
-/// The same, with the hash of the small letters.
-#[inline]
-pub(super) fn known_by_hash(hash: u64, bytes: &[u8]) -> Option<(&'static str, Set)> {
-    // Most words are written in small letters.
-    find(hash, |word| word == bytes || word.eq_ignore_ascii_case(bytes))
-}
-
-#[inline]
-fn find(hash: u64, same: impl Fn(&[u8]) -> bool) -> Option<(&'static str, Set)> {
-    let mut slot = slot_of(hash);
-    if TAKEN[slot / 64] >> (slot % 64) & 1 == 0 {
-        return None;
-    }
-    loop {
-        let (word, set) = TABLE[slot];
-        if word.is_empty() {
-            return None;
-        }
-        if same(word.as_bytes()) {
-            return Some((word, set));
-        }
-        slot = (slot + 1) % SLOTS;
-    }
-}
-
-/// The first characters of [`DENSE`], as bits of their last ten bits.
-static DENSE_FIRST: [u64; 16] = {
-    let mut bits = [0; 16];
-    let mut at = 0;
-    while at < DENSE.len() {
-        let bytes = DENSE[at].0.as_bytes();
-        // Each is three bytes long; the last ten bits of the character are in the last two.
-        bits[(bytes[1] & 0xf) as usize] |= 1 << (bytes[2] & 0x3f);
-        at += 1;
-    }
-    bits
-};
-
-/// Whether a word of [`DENSE`] may begin with `c`.
-#[inline]
-pub(super) fn may_begin_dense(c: char) -> bool {
-    let code = u32::from(c);
-    DENSE_FIRST[(code >> 6 & 0xf) as usize] >> (code & 0x3f) & 1 == 1
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::fold::{Folded, fold};
@@ -547,13 +295,6 @@ mod tests {
                 .collect();
             assert_eq!(folded, word, "put the folded word into the table");
             assert!(word.len() > 1, "words of one letter are not looked for");
-        }
-    }
-
-    #[test]
-    fn every_part_of_a_phrase_is_a_known_word() {
-        for word in PHRASES.iter().flat_map(|(words, _)| words.iter()) {
-            assert!(known(word.as_bytes()).is_some(), "{word}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! From one subject to a verdict: scripts command by command, files, addresses and text by themselves.
 
 use std::path::Path;
+use std::time::Duration;
 
 use amplihack_utils::sys::WorkLimit;
 
@@ -8,7 +9,7 @@ use super::explanation::{Explanation, explained};
 use super::{Limits, Mode, Policy, UNDECIDED, UNKNOWN_PROGRAM};
 use crate::decision::{Decision, RuleId, Span, Verdict};
 use crate::event::World;
-use crate::rules::{self, Arg, Call, Change, Ctx, Script, Subject, Target};
+use crate::rules::{self, Call, Change, Ctx, Script, Subject, Target};
 use crate::shell::{self, Parsed};
 
 const LATE: &str = "judging the script takes too long";
@@ -59,12 +60,12 @@ impl Policy {
         if source.iter().all(u8::is_ascii_whitespace) {
             return Verdict::none();
         }
-        // Of the time three tenths are for the rules, and an eighth for giving back what both took.
-        let parsed = shell::commands_until(source, limits, deadline.earlier(limits.deadline * 3 / 10));
+        let [for_rules, for_the_end] = kept_back(limits.deadline);
+        let parsed = shell::commands_until(source, limits, deadline.earlier(for_rules));
         if parsed.is_late() && explain.is_none() {
             return deny_undecided(shell::LATE, Span { start: 0, end: source.len() });
         }
-        let deadline = deadline.earlier(limits.deadline / 8);
+        let deadline = deadline.earlier(for_the_end);
         let script = Script::within(&parsed, cwd, world, &self.settings, Some(deadline));
         let mut verdict = Verdict::none();
         let mut allowed = !parsed.commands.is_empty();
@@ -182,6 +183,11 @@ impl Policy {
     }
 }
 
+/// Of the time for a script, what reading it leaves to the rules, and what these leave for giving back what both took.
+pub(super) fn kept_back(time: Duration) -> [Duration; 2] {
+    [time * 3 / 10, time / 8]
+}
+
 /// Where a path leads, if that is elsewhere.
 fn linked(target: &Target, world: &dyn World) -> Option<Target> {
     let real = Target::known(&world.real(&target.path()?)?);
@@ -193,7 +199,7 @@ fn undecided(parsed: &Parsed, script: &Script<'_>, explain: &mut Option<&mut Exp
     let mut verdict = Verdict::none();
     for part in &parsed.undecided {
         let by_eval = script.calls.iter().any(|call| {
-            call.is(&["eval"]) && call.args.iter().any(|arg| arg.dynamic) && is_all_of(part.span, call)
+            call.is(&["eval"]) && call.args.iter().any(|arg| arg.dynamic) && part.span == call.span()
         });
         if let Some(explain) = explain {
             explain.undecided.push(part.why.clone());
@@ -207,13 +213,6 @@ fn undecided(parsed: &Parsed, script: &Script<'_>, explain: &mut Option<&mut Exp
             verdict.join(deny_undecided("its variables have too many or too long values", Span::default()));
     }
     verdict
-}
-
-/// Whether a span is the command, its arguments together, or one of them.
-fn is_all_of(span: Span, call: &Call<'_>) -> bool {
-    let start = call.args.first().map_or(0, |arg: &Arg| arg.span.start);
-    let end = call.args.last().map_or(0, |arg| arg.span.end);
-    span == call.span() || span == Span { start, end } || call.args.iter().any(|arg| arg.span == span)
 }
 
 fn deny_undecided(why: &str, span: Span) -> Verdict {

@@ -189,3 +189,6 @@ impl Policy {
         if verdict.decision == Decision::Allow { verdict } else { Verdict::none() }
     }
 }
+
+#[cfg(test)]
+mod tests;

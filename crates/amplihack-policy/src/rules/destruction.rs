@@ -1,12 +1,13 @@
 //! Loss that nothing brings back: system and home directories, disks, databases, machines, traces.
 
-use super::change::Kind;
+mod database;
+mod disk;
+mod elsewhere;
+mod files;
+mod machine;
+
 use super::example::{sh, write};
-use super::marks::UNKNOWN;
-use super::options::Options;
-use super::place;
-use super::target::Covers;
-use super::{Call, Ctx, Hit, Pack, Rule, Script};
+use super::{Pack, Rule};
 use crate::decision::{Decision, RuleId};
 
 pub(super) static RULES: &[Rule] = &[
@@ -87,7 +88,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("printf 'all:\\n\\tcargo build\\n' > Makefile && make"),
             sh("fd -e pyc . -x rm"),
         ],
-        check: system_files,
+        check: files::system_files,
     },
     Rule {
         id: RuleId::new("destruction/device"),
@@ -116,7 +117,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("echo x > /dev/stderr"),
             sh("dd if=/dev/sda of=/dev/null count=1"),
         ],
-        check: device,
+        check: disk::device,
     },
     Rule {
         id: RuleId::new("destruction/system-mode"),
@@ -136,7 +137,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("chown -R u:u /home/u/proj"),
             sh("chmod 755 /usr/local/bin/tool"),
         ],
-        check: system_mode,
+        check: files::system_mode,
     },
     Rule {
         id: RuleId::new("destruction/fork-bomb"),
@@ -145,7 +146,7 @@ pub(super) static RULES: &[Rule] = &[
         decision: Decision::Deny,
         matches: &[sh(":(){ :|:& };:"), sh("bomb(){ bomb|bomb& };bomb")],
         not_matches: &[sh("build(){ make; }; build"), sh("cat a | sort | uniq")],
-        check: fork_bomb,
+        check: machine::fork_bomb,
     },
     Rule {
         id: RuleId::new("destruction/everything-here"),
@@ -172,7 +173,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("cat .git/HEAD"),
             sh("mv .gitignore x"),
         ],
-        check: everything_here,
+        check: files::everything_here,
     },
     Rule {
         id: RuleId::new("destruction/machine"),
@@ -196,7 +197,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("systemctl restart nginx"),
             sh("kill %1"),
         ],
-        check: machine,
+        check: machine::machine,
     },
     Rule {
         id: RuleId::new("destruction/database"),
@@ -217,7 +218,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("echo 'DROP TABLE x'"),
             sh("mysql -e 'select * from drops'"),
         ],
-        check: super::database::database,
+        check: database::database,
     },
     Rule {
         id: RuleId::new("destruction/remote-resources"),
@@ -243,7 +244,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("gh api repos/o/r"),
             sh("gh repo view"),
         ],
-        check: remote_resources,
+        check: elsewhere::remote_resources,
     },
     Rule {
         id: RuleId::new("destruction/traces"),
@@ -264,336 +265,6 @@ pub(super) static RULES: &[Rule] = &[
             sh("truncate -s 0 app.log"),
             sh("tail /var/log/syslog"),
         ],
-        check: traces,
+        check: files::traces,
     },
 ];
-
-fn system_files(ctx: &Ctx<'_>) -> Option<Hit> {
-    let call = ctx.call()?;
-    let home = ctx.script.home.as_deref();
-    if call.is(&["mv"]) && call.operands().last().is_some_and(|to| to.text() == "/dev/null") {
-        return ctx.deny("would lose the file in /dev/null; remove it with `rm`, or move it somewhere else");
-    }
-    ctx.changes().filter(|change| change.takes_away()).find_map(|change| {
-        let (what, covers) = place::system(&change.target, home)?;
-        // One named file of the system is the business of other rules.
-        if !change.recursive && !super::marks::is_glob(&change.target.raw) && what == "a part of the system" {
-            return None;
-        }
-        let shown = change.target.shown();
-        let hit = if change.narrowed {
-            if what == "the home directory" {
-                return None;
-            }
-            ctx.ask(format!(
-                "would remove files all over {what} (`{shown}`); look only in the directory that is meant"
-            ))
-        } else if covers == Covers::Maybe
-            && !ctx
-                .script
-                .target_in(&change.target.raw, None)
-                .parts
-                .first()
-                .is_some_and(|first| first.starts_with(UNKNOWN))
-        {
-            ctx.ask(format!(
-                "may remove {what}, since `{shown}` is only known at run time; name the path in full"
-            ))
-        } else {
-            ctx.deny(format!("would remove {what} (`{shown}`); name only files of the task"))
-        };
-        hit.map(|hit| hit.at(change.span))
-    })
-}
-
-fn device(ctx: &Ctx<'_>) -> Option<Hit> {
-    if let Some(change) =
-        ctx.changes().find(|change| change.kind != Kind::Mode && place::device(&change.target))
-    {
-        return ctx
-            .deny(format!("would overwrite the device {}; write to an image file", change.target.shown()))
-            .map(|hit| hit.at(change.span));
-    }
-    let call = ctx.call()?;
-    let formats = call.program.starts_with("mkfs")
-        || call.is(&[
-            "mke2fs",
-            "wipefs",
-            "fdisk",
-            "sfdisk",
-            "cfdisk",
-            "parted",
-            "gdisk",
-            "sgdisk",
-            "mkswap",
-            "blkdiscard",
-            "cryptsetup",
-            "pvcreate",
-            "zpool",
-            "diskutil",
-            "hdparm",
-            "nvme",
-        ]);
-    let reads = call.has(&[
-        "-l",
-        "--list",
-        "-p",
-        "--print",
-        "print",
-        "-n",
-        "--no-act",
-        "list",
-        "status",
-        "info",
-        "isLuks",
-        "luksDump",
-        "-i",
-        "-I",
-        "id-ctrl",
-        "smart-log",
-        "--dump",
-        "-d",
-        "open",
-        "close",
-        "-V",
-        "--version",
-        "--help",
-    ]);
-    if drops_volume(call) {
-        return ctx.deny("would delete a volume with every file on it; a person has to do that");
-    }
-    if !formats || reads {
-        return None;
-    }
-    let on_device = |arg: &&super::Arg| {
-        let target = ctx.script.target(call, arg);
-        place::device(&target) || target.is_inside(&["dev"]) || arg.text().starts_with(UNKNOWN)
-    };
-    let arg = call.operands().find(on_device)?;
-    ctx.deny(format!(
-        "would format or repartition {}; work on an image file",
-        arg.text().replace(UNKNOWN, "a device that is only known at run time")
-    ))
-    .map(|hit| hit.at(arg.span))
-}
-
-/// Volumes that are named without `/dev`.
-fn drops_volume(call: &Call<'_>) -> bool {
-    match call.program.as_str() {
-        "lvremove" | "vgremove" | "pvremove" => !call.has(&["-t", "--test", "--help"]),
-        "zfs" | "zpool" => call.arg(0) == Some("destroy") && !call.has(&["-n", "-nv", "-nvr"]),
-        "btrfs" => call.arg(0) == Some("subvolume") && call.has(&["delete"]),
-        _ => false,
-    }
-}
-
-fn system_mode(ctx: &Ctx<'_>) -> Option<Hit> {
-    let call = ctx.call()?;
-    let home = ctx.script.home.as_deref();
-    let open = call.args.iter().any(|arg| {
-        matches!(
-            arg.text(),
-            "777" | "0777" | "666" | "0666" | "000" | "a+w" | "o+w" | "a+rwx" | "a=rwx" | "ugo+rwx" | "+w"
-        )
-    });
-    ctx.changes().filter(|change| change.kind == Kind::Mode).find_map(|change| {
-        let (what, _) = place::system(&change.target, home)?;
-        // One's own home may be one's own again.
-        if !open && (what == "the home directory" || !change.recursive)
-            || change.target.is_inside(&["usr", "local"])
-        {
-            return None;
-        }
-        ctx.deny(format!(
-            "would change owners or permissions of {what} (`{}`); name only files of the task",
-            change.target.shown()
-        ))
-        .map(|hit| hit.at(change.span))
-    })
-}
-
-/// A function that pipes itself into itself; functions are not in the list, so three bare calls of one unknown name tell.
-fn fork_bomb(ctx: &Ctx<'_>) -> Option<Hit> {
-    let call = ctx.call()?;
-    let bare = |other: &Call<'_>| other.program == call.program && other.args.is_empty();
-    if !call.args.is_empty()
-        || call.program.is_empty()
-        || (call.program != ":" && super::is_known(&call.program))
-    {
-        return None;
-    }
-    let fed_by_itself = match ctx.script.fed(call) {
-        Some(crate::shell::Fed::Commands(feeders)) => {
-            feeders.iter().any(|index| ctx.script.call_of(*index).is_some_and(bare))
-        }
-        // `:` prints nothing, and the front end knows that.
-        Some(crate::shell::Fed::Text(text)) => {
-            text.is_empty()
-                && call.program == ":"
-                && ctx.script.calls.iter().filter(|other| bare(other)).count() > 2
-        }
-        None => false,
-    };
-    fed_by_itself.then(|| ctx.deny("would start endless copies of itself and stop the machine"))?
-}
-
-fn everything_here(ctx: &Ctx<'_>) -> Option<Hit> {
-    let call = ctx.call()?;
-    ctx.changes().filter(|change| change.kind != Kind::Mode && !change.narrowed).find_map(|change| {
-        let target = &change.target;
-        let inside = target.behind(&[".git"]).and_then(|rest| rest.first().map(String::as_str));
-        let history = match inside {
-            Some("objects" | "refs" | "HEAD" | "packed-refs" | "logs") => true,
-            Some(_) => false,
-            None => change.kind == Kind::Move && target.name() == ".git",
-        };
-        if !history && (change.kind != Kind::Remove || !change.recursive) {
-            return None;
-        }
-        let what = if history {
-            "the repository's whole history"
-        } else if target.rooted
-            && target.parts.len() == ctx.script.cwd_names.len() + 1
-            && target.parts.starts_with(&ctx.script.cwd_names)
-        {
-            match target.name() {
-                ".git" => "the repository's whole history",
-                name if all(name) => "everything in the working directory",
-                _ => return None,
-            }
-        } else if call.is(&["find"]) && target.covers(&ctx.script.cwd_names) == Covers::Yes {
-            "everything in the working directory"
-        } else if (target.is(&["tmp"]) && !target.raw.contains(UNKNOWN))
-            || (target.parts.len() == 2 && target.is_inside(&["tmp"]) && all(target.name()))
-        {
-            "everybody's temporary files"
-        } else if behind_a_variable(&target.raw) {
-            "whatever stands below a variable that this script does not set"
-        } else {
-            return None;
-        };
-        ctx.ask(format!("would remove {what} (`{}`); name the files", target.shown()))
-            .map(|hit| hit.at(change.span))
-    })
-}
-
-fn all(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|ch| ch == super::marks::STAR)
-}
-
-/// `$X/` and `$X/*`: with an empty variable these are the root.
-fn behind_a_variable(raw: &str) -> bool {
-    raw.strip_prefix(UNKNOWN)
-        .is_some_and(|rest| rest.strip_prefix('/').is_some_and(|rest| rest.is_empty() || all(rest)))
-}
-
-fn machine(ctx: &Ctx<'_>) -> Option<Hit> {
-    let call = ctx.call()?;
-    if call.redirects.iter().any(|(_, arg)| arg.text() == "/proc/sysrq-trigger") {
-        return ctx.deny("would tell the kernel to stop or to kill; name the process by its id");
-    }
-    let stops = match call.program.as_str() {
-        "kill" => {
-            let mut rest = call.args.iter().map(super::Arg::text).peekable();
-            // The first word with a dash is the signal; behind it, or behind `--`, a dash means a group.
-            match rest.peek().copied() {
-                Some("-l" | "-L" | "-h") => return None,
-                Some("-s" | "-n" | "--signal") => drop((rest.next(), rest.next())),
-                Some(first) if first.starts_with('-') => drop(rest.next()),
-                _ => {}
-            }
-            rest.any(|pid| matches!(pid, "1" | "-1"))
-        }
-        "reboot" | "shutdown" | "poweroff" | "halt" | "killall5" => !call.has(&["--help", "-c", "--version"]),
-        "init" | "telinit" => call.has(&["0", "6", "1"]),
-        "systemctl" | "loginctl" => {
-            call.has(&["poweroff", "reboot", "halt", "kexec", "rescue", "emergency", "suspend", "hibernate"])
-        }
-        "pkill" | "killall" => {
-            Options::read(&call.args, "sgPtGU", &["signal"]).has('u') && call.has(&["root"])
-        }
-        _ => false,
-    };
-    stops.then(|| ctx.ask("would stop the machine, its first process or every process of the user; name the process by its id"))?
-}
-
-fn remote_resources(ctx: &Ctx<'_>) -> Option<Hit> {
-    let call = ctx.call()?;
-    let has = |words: &[&str]| words.iter().all(|word| call.has(&[word]));
-    let deletes = match call.program.as_str() {
-        "terraform" | "tofu" | "pulumi" | "cdk" => call.has(&["destroy"]) || has(&["apply", "-destroy"]),
-        "kubectl" | "oc" => {
-            call.has(&["delete"])
-                && call.has(&[
-                    "namespace",
-                    "ns",
-                    "namespaces",
-                    "node",
-                    "nodes",
-                    "pv",
-                    "pvc",
-                    "crd",
-                    "--all",
-                    "all",
-                ])
-        }
-        "helm" => call.has(&["uninstall", "delete"]),
-        "aws" => {
-            has(&["s3", "rb"])
-                || has(&["s3", "rm", "--recursive"])
-                || call
-                    .args
-                    .iter()
-                    .any(|arg| arg.text().starts_with("delete-") || arg.text() == "terminate-instances")
-        }
-        "gcloud" | "az" => call.has(&["delete", "purge"]),
-        "gh" => {
-            has(&["repo", "delete"])
-                || has(&["release", "delete"])
-                || call.has(&["api"])
-                    && Options::read(&call.args, "XHfFq", &["method"])
-                        .value('X', "method")
-                        .is_some_and(|method| method.eq_ignore_ascii_case("DELETE"))
-        }
-        "docker" | "podman" => {
-            has(&["system", "prune"]) && call.has(&["--volumes", "-af", "-a"])
-                || has(&["volume", "prune"])
-                || call.has(&["rm"])
-                    && call.args.iter().any(|arg| {
-                        ctx.script.inside(arg).any(|inner| {
-                            inner.is(&["docker", "podman"])
-                                && inner.has(&["ls", "ps", "-aq", "-qa"])
-                                && !inner.args.iter().any(|arg| arg.text().contains("filter"))
-                        })
-                    })
-        }
-        "npm" | "cargo" | "pnpm" => call.has(&["unpublish", "yank"]),
-        _ => false,
-    };
-    (deletes && !call.has(&["--help", "--dry-run", "--dryrun", "--dry-run=client"])).then(|| {
-        ctx.ask(format!(
-            "would delete what others may use (`{}`); let a person confirm it",
-            Script::spoken(call)
-        ))
-    })?
-}
-
-fn traces(ctx: &Ctx<'_>) -> Option<Hit> {
-    let wiped = ctx.changes().any(|change| {
-        let history = matches!(
-            change.target.name(),
-            ".bash_history" | ".zsh_history" | ".python_history" | ".psql_history"
-        );
-        let log =
-            change.target.is_inside(&["var", "log"]) && change.kind == Kind::Write && !change.redirected;
-        change.kind != Kind::Mode
-            && (history || log && ctx.call().is_some_and(|call| call.is(&["truncate", "shred"])))
-    });
-    let by_program = ctx.call().is_some_and(|call| {
-        call.is(&["history"]) && Options::read(&call.args, "dwar", &[]).has('c')
-            || call.is(&["unset"]) && call.has(&["HISTFILE"])
-            || call.sets().any(|(name, value)| name == "HISTFILE" && matches!(value.text(), "" | "/dev/null"))
-    });
-    (wiped || by_program)
-        .then(|| ctx.deny("would wipe the record of what was done; leave histories and logs alone"))?
-}

@@ -5,7 +5,6 @@ mod change;
 mod code;
 mod content;
 mod credential;
-mod database;
 mod destruction;
 mod example;
 mod exfiltration;

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use allow::{Allowed, NotAFingerprint};
-pub use random::{entropy, is_placeholder};
+pub(crate) use random::{entropy, is_placeholder};
 pub use scan::{Finding, scan, scan_part};
 
 use crate::decision::Span;
@@ -33,7 +33,7 @@ pub struct Rule(pub &'static str);
 
 impl Rule {
     /// Whether the shape itself tells whose credential it is, and it opens an account: not signed addresses, public API keys or passwords.
-    pub fn is_provider(self) -> bool {
+    pub(crate) fn is_provider(self) -> bool {
         !matches!(
             self.0,
             "password" | "url-password" | "basic-auth" | "bearer" | "azure-sas" | "google-api-key" | "jwt"

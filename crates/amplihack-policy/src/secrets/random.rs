@@ -1,7 +1,7 @@
 //! Whether a value was drawn at random, was chosen by a person, or only stands for a credential.
 
 /// Shannon's entropy of `bytes` in bits a byte: 0 for one byte repeated, about 4 for random hexadecimal, about 5 for random base64 of 40.
-pub fn entropy(bytes: &[u8]) -> f64 {
+pub(crate) fn entropy(bytes: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     for &byte in bytes {
         counts[usize::from(byte)] += 1;
@@ -63,7 +63,7 @@ const WEAK: &[&str] = &[
 ];
 
 /// Whether `value` only stands for a credential.
-pub fn is_placeholder(value: &[u8]) -> bool {
+pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     if matches!(value, [b'<' | b'$' | b'{' | b'%' | b'[' | b'(' | b'*', ..]) || runs_on(value) {
         return true;
     }

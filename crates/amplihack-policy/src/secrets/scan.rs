@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use amplihack_utils::hex::hex;
 use sha2::{Digest, Sha256};
 
 use super::{Care, Found, Rule, search};
@@ -113,9 +114,5 @@ fn fingerprint(value: &[u8], rule: Rule, path: &str) -> String {
         hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
         hash.update(part);
     }
-    let mut hex = String::with_capacity(16);
-    for byte in &hash.finalize()[..8] {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    hex(&hash.finalize()[..8])
 }

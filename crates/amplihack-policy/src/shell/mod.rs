@@ -3,12 +3,17 @@
 //! bytes → gate → here-documents out → two readers → words → what wrappers start, until nothing is new.
 
 mod ansi;
+mod assign;
 mod braces;
 mod brush;
 mod editors;
 mod effects;
+mod env;
+mod feeders;
+mod follow;
 mod gate;
 mod heredoc;
+mod interpreters;
 mod items;
 mod launchers;
 mod lexer;

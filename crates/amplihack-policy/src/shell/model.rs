@@ -43,18 +43,6 @@ impl Word {
             })
             .collect()
     }
-
-    /// Its text with every variable that `lookup` knows; `None` if anything stays unknown.
-    pub fn with_variables(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-        self.pieces
-            .iter()
-            .map(|piece| match piece {
-                Piece::Literal { text, .. } => Some(text.clone()),
-                Piece::Variable(name) => lookup(name),
-                Piece::Dynamic(_) => None,
-            })
-            .collect()
-    }
 }
 
 /// What a redirection does.

@@ -1,8 +1,10 @@
 //! Commands that only start another one: what they start.
 
+use super::env::env;
+use super::feeders::{find, parallel, xargs};
+use super::interpreters::interpreter;
 use super::launchers::launched;
 use super::model::{Piece, Word};
-use super::oneliner::{Started, started, tcl, timed};
 use super::wrappers::{self, OTHERS};
 
 /// What a wrapper starts.
@@ -20,11 +22,11 @@ pub(super) enum Inner {
 pub(super) const TOO_MANY: &str = "the code starts more commands than are looked at";
 
 impl Inner {
-    fn argv(words: Vec<Word>) -> Self {
+    pub(super) fn argv(words: Vec<Word>) -> Self {
         Self::Argv { words, assignments: Vec::new(), cd: None }
     }
 
-    fn script(word: &Word) -> Self {
+    pub(super) fn script(word: &Word) -> Self {
         Self::Script { text: render(word), positional: Vec::new() }
     }
 }
@@ -55,7 +57,7 @@ pub(super) fn quoted(words: &[Word]) -> String {
     words.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-fn text(word: &Word) -> String {
+pub(super) fn text(word: &Word) -> String {
     word.literal().unwrap_or_default()
 }
 
@@ -194,7 +196,7 @@ pub(super) fn operands(words: &[Word], short: &str, long: &[&str]) -> usize {
     at.min(words.len())
 }
 
-fn leading_assignments(words: &[Word]) -> (Vec<(String, Word)>, &[Word]) {
+pub(super) fn leading_assignments(words: &[Word]) -> (Vec<(String, Word)>, &[Word]) {
     let assignments: Vec<_> = words.iter().map_while(assignment).collect();
     let rest = &words[assignments.len()..];
     (assignments, rest)
@@ -209,7 +211,7 @@ pub(super) fn assignment(word: &Word) -> Option<(String, Word)> {
 }
 
 /// The word without its first `len` bytes.
-fn without(word: &Word, len: usize) -> Word {
+pub(super) fn without(word: &Word, len: usize) -> Word {
     let mut word = word.clone();
     if let Some(Piece::Literal { text, .. }) = word.pieces.first_mut() {
         *text = text.get(len..).unwrap_or_default().to_owned();
@@ -223,85 +225,6 @@ fn alias(word: &Word) -> Option<Inner> {
         return Some(Inner::Unknown("an alias is made at run time"));
     };
     (text.len() > at).then(|| Inner::script(&without(word, at + 1)))
-}
-
-fn env(arguments: &[Word]) -> Vec<Inner> {
-    let mut at = 0;
-    let mut cd = None;
-    while let Some(word) = arguments.get(at).and_then(Word::literal) {
-        at += 1;
-        match word.as_str() {
-            "--" => break,
-            "-u" | "--unset" | "-a" | "--argv0" => at += 1,
-            "-C" | "--chdir" => {
-                cd = arguments.get(at).cloned();
-                at += 1;
-            }
-            _ if word.starts_with("--split-string=") => {
-                return split(&arguments[at - 1], "--split-string=".len(), &arguments[at..]);
-            }
-            "-S" | "--split-string" | "-iS" | "-vS" | "-ivS" | "-viS" => {
-                return arguments
-                    .get(at)
-                    .map(|word| split(word, 0, &arguments[at + 1..]))
-                    .unwrap_or_default();
-            }
-            _ if word.starts_with('-') => {
-                if let Some(place) =
-                    word.find('S').filter(|_| !word.starts_with("--") && !word.starts_with("-u"))
-                {
-                    return split(&arguments[at - 1], place + 1, &arguments[at..]);
-                }
-            }
-            _ => {
-                at -= 1;
-                break;
-            }
-        }
-    }
-    let (assignments, words) = leading_assignments(arguments.get(at..).unwrap_or_default());
-    if words.is_empty() { Vec::new() } else { vec![Inner::Argv { words: words.to_vec(), assignments, cd }] }
-}
-
-/// `env -S`: the string is split into words, close enough to how a shell does it; options of env may stand in it.
-fn split(word: &Word, from: usize, rest: &[Word]) -> Vec<Inner> {
-    let source = render(&without(word, from)).replace("\\_", " ");
-    let mut words: Vec<Word> = vec![Word::plain("env", word.span)];
-    words.extend(shell_words(&source).into_iter().map(|text| Word::plain(text, word.span)));
-    words.extend_from_slice(rest);
-    vec![Inner::argv(words)]
-}
-
-fn shell_words(source: &str) -> Vec<String> {
-    let src = source.as_bytes();
-    let mut lexer = super::lexer::Lexer::new();
-    let (mut words, mut at, mut begin) = (Vec::new(), 0, None);
-    while at < src.len() {
-        if lexer.frames() == 1 && src[at].is_ascii_whitespace() {
-            words.extend(begin.take().map(|begin: usize| &source[begin..at]));
-            at += 1;
-            continue;
-        }
-        begin.get_or_insert(at);
-        at = if lexer.frames() == 1 && !b"'\"\\".contains(&src[at]) {
-            at + super::lexer::char_len(src, at)
-        } else {
-            lexer.step(src, at).0
-        };
-    }
-    words.extend(begin.map(|begin| &source[begin..]));
-    let plain = |word: &str| {
-        let parts = super::word::lex(word).parts;
-        parts
-            .into_iter()
-            .map(|part| match part {
-                super::word::Part::Text { text, .. } => text,
-                super::word::Part::Variable { name, .. } => format!("${{{name}}}"),
-                super::word::Part::Dynamic { source, .. } => source,
-            })
-            .collect()
-    };
-    words.into_iter().map(plain).collect()
 }
 
 fn shell(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
@@ -351,108 +274,6 @@ fn is_reader(word: &Word) -> bool {
     matches!(word.pieces.first(), Some(Piece::Dynamic(source)) if source.starts_with("<("))
 }
 
-fn xargs(arguments: &[Word], input: Option<&str>) -> Vec<Inner> {
-    let at = operands(
-        arguments,
-        "ILnPsdaE",
-        &[
-            "--max-args",
-            "--max-procs",
-            "--max-lines",
-            "--delimiter",
-            "--arg-file",
-            "--replace",
-            "--max-chars",
-        ],
-    );
-    let mut words = arguments[at..].to_vec();
-    let Some(span) = words.first().map(|word| word.span) else { return Vec::new() };
-    let mark = arguments[..at].iter().enumerate().find_map(|(at, word)| {
-        let word = text(word);
-        match word.as_str() {
-            "-I" => arguments.get(at + 1).map(text),
-            "-i" | "--replace" => Some("{}".to_owned()),
-            _ => word.strip_prefix("-I").or_else(|| word.strip_prefix("--replace=")).map(str::to_owned),
-        }
-    });
-    let unknown = Word { pieces: vec![Piece::Dynamic("$(xargs)".to_owned())], span };
-    match (mark, input) {
-        (None, Some(input)) => {
-            words.extend(input.split_whitespace().take(256).map(|text| active(text, span)));
-        }
-        (None, None) => words.push(unknown),
-        (Some(mark), input) => {
-            let value = input.map(str::trim).filter(|input| !input.contains('\n'));
-            for word in &mut words {
-                match (word.literal(), value) {
-                    (Some(text), Some(value)) if text.contains(&mark) => {
-                        *word = active(&text.replace(&mark, value), word.span);
-                    }
-                    (Some(text), None) if text == mark => *word = unknown.clone(),
-                    (Some(text), None) if text.contains(&mark) && !text.contains(char::is_whitespace) => {
-                        let parts = text.split(&mark).map(|part| active(part, span).pieces);
-                        word.pieces = parts.collect::<Vec<_>>().join(&unknown.pieces[0]);
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-    vec![Inner::argv(words)]
-}
-
-/// Text in which a `~` or a glob that the shell has put there, or would have, still counts.
-fn active(text: &str, span: crate::decision::Span) -> Word {
-    Word { pieces: vec![Piece::Literal { text: text.to_owned(), quoted: false }], span }
-}
-
-fn find(arguments: &[Word]) -> Vec<Inner> {
-    let is_start = |word: &Word| {
-        matches!(
-            text(word).as_str(),
-            "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "--exec" | "-X" | "--exec-batch"
-        )
-    };
-    let mut found = Vec::new();
-    let mut rest = arguments;
-    while let Some(start) = rest.iter().position(is_start) {
-        let behind = &rest[start + 1..];
-        let len =
-            behind.iter().position(|word| matches!(text(word).as_str(), ";" | "+")).unwrap_or(behind.len());
-        let words = &behind[..len];
-        rest = &behind[len..];
-        match words.first().map(text).as_deref() {
-            Some("{}") => found.push(Inner::Unknown("find runs what it finds")),
-            Some(_) => found.push(Inner::argv(words.to_vec())),
-            None => {}
-        }
-    }
-    found
-}
-
-fn parallel(arguments: &[Word]) -> Vec<Inner> {
-    let at = operands(
-        arguments,
-        "jNnLIaSP",
-        &["--jobs", "--arg-file", "--colsep", "--delay", "--timeout", "--retries", "--joblog", "--results"],
-    );
-    let rest = &arguments[at..];
-    let command: Vec<Word> = rest.iter().take_while(|word| !text(word).starts_with(":::")).cloned().collect();
-    let values = rest.iter().skip(command.len() + 1).filter(|word| !text(word).starts_with(":::"));
-    if command.is_empty() {
-        return values.map(Inner::script).collect();
-    }
-    let source = join(&command);
-    let values: Vec<String> = values.take(64).map(render).collect();
-    if values.is_empty() {
-        return vec![Inner::Script { text: source, positional: Vec::new() }];
-    }
-    let fill = |value: &String| {
-        if source.contains("{}") { source.replace("{}", value) } else { format!("{source} {value}") }
-    };
-    values.iter().map(|value| Inner::Script { text: fill(value), positional: Vec::new() }).collect()
-}
-
 /// Options of archivers and copiers whose value is a command.
 fn option(arguments: &[Word], at: usize, word: &Word) -> Option<Inner> {
     let source = render(word);
@@ -479,79 +300,5 @@ fn option(arguments: &[Word], at: usize, word: &Word) -> Option<Inner> {
             .strip_prefix("ProxyCommand=")
             .map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() }),
         _ => None,
-    }
-}
-
-fn interpreter(program: &str, arguments: &[Word], input: Option<&str>) -> Option<Vec<Inner>> {
-    let family = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let (flags, backticks): (&[&str], bool) = match family {
-        "python" | "pypy" => (&["c"], false),
-        "perl" => (&["e", "E"], true),
-        "ruby" => (&["e"], true),
-        "node" | "nodejs" | "bun" | "deno" => (&["e", "p", "-eval", "-print"], false),
-        "php" => (&["r"], true),
-        "lua" | "luajit" => (&["e"], false),
-        "tclsh" | "wish" => {
-            let given = arguments.iter().zip(arguments.iter().skip(1)).filter(|(flag, _)| text(flag) == "-c");
-            let code: Vec<String> =
-                given.map(|(_, code)| render(code)).chain(input.map(str::to_owned)).collect();
-            return Some(
-                code.iter().flat_map(|code| tcl(code)).map(|start| inner(start, arguments)).collect(),
-            );
-        }
-        "awk" | "gawk" | "mawk" | "nawk" => {
-            let code =
-                arguments.get(operands(arguments, "vFf", &["--assign", "--field-separator"])).map(render)?;
-            let mut found: Vec<Inner> =
-                started(&code, false, true).into_iter().map(|start| inner(start, arguments)).collect();
-            // A command that is a variable or a field: any text may be it.
-            if code.split("system(").skip(1).any(|rest| !rest.trim_start().starts_with('"')) {
-                let texts = code.split('"').skip(1).step_by(2).chain(input);
-                found.extend(
-                    texts.map(|text| Inner::Script { text: text.to_owned(), positional: Vec::new() }),
-                );
-            }
-            return Some(found);
-        }
-        _ => return None,
-    };
-    let is_flag = |word: &Word| {
-        let word = text(word);
-        let Some(letters) = word.strip_prefix('-') else { return false };
-        flags.iter().any(|flag| {
-            if flag.len() == 1 {
-                !letters.starts_with('-') && letters.ends_with(flag)
-            } else {
-                letters == *flag
-            }
-        })
-    };
-    let mut code: Vec<String> = arguments
-        .iter()
-        .zip(arguments.iter().skip(1))
-        .filter(|(flag, _)| is_flag(flag))
-        .map(|(_, code)| render(code))
-        .collect();
-    if family == "python" {
-        let words: Vec<String> = arguments.iter().map(text).collect();
-        code.extend(timed(&words).map(str::to_owned));
-    }
-    if code.is_empty() && arguments.iter().all(|word| text(word).starts_with('-')) {
-        code.extend(input.map(str::to_owned));
-    }
-    Some(
-        code.iter()
-            .flat_map(|code| started(code, backticks, false))
-            .map(|start| inner(start, arguments))
-            .collect(),
-    )
-}
-
-fn inner(start: Started, near: &[Word]) -> Inner {
-    let span = near.first().map(|word| word.span).unwrap_or_default();
-    match start {
-        Started::Script(text) => Inner::Script { text, positional: Vec::new() },
-        Started::Argv(words) => Inner::argv(words.into_iter().map(|text| Word::plain(text, span)).collect()),
-        Started::TooMany => Inner::Unknown(TOO_MANY),
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use amplihack_utils::error::Explain;
 
+// Like `ConfigError` in its causes; texts, kinds and what may be done about them are a policy's own.
 /// Why there is no policy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

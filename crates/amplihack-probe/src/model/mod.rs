@@ -19,7 +19,6 @@ pub(crate) mod sse;
 pub use delivery::Delivery;
 pub use dialect::{Dialect, Said};
 pub use log::{Body, Recorded};
-pub use script::{
-    Counting, DEFAULT_COMMAND, DONE, HELLO, MODEL, Reply, Scenario, Script, Totals, UnknownScenario, Usage,
-};
+pub(crate) use script::MODEL;
+pub use script::{Counting, DONE, HELLO, Reply, Scenario, Script, Totals, UnknownScenario, Usage};
 pub use server::ModelServer;

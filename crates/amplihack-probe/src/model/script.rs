@@ -9,9 +9,9 @@ pub const DONE: &str = "FAKE-DONE";
 /// The text for a request without anything to do: the `text` scenario, or a tool call that no offered tool can make.
 pub const HELLO: &str = "FAKE-HELLO";
 /// The only model in the server's lists; any other name in a request is accepted too.
-pub const MODEL: &str = "fake-model";
+pub(crate) const MODEL: &str = "fake-model";
 /// The command of a tool call when the run registered none.
-pub const DEFAULT_COMMAND: &str = "echo hello-from-tool";
+pub(crate) const DEFAULT_COMMAND: &str = "echo hello-from-tool";
 
 /// One answer of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -55,10 +55,10 @@ pub fn allowed(env: &Env) -> Env {
 }
 
 /// Without the variable.
-pub const DEFAULT_INSTALL_TIMEOUT: Duration = Duration::from_mins(5);
+const DEFAULT_INSTALL_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// `RECIPE_RUNNER_INSTALL_TIMEOUT`, whole seconds. There is no installer any more; a value that is none is still an error.
-pub fn install_timeout(env: &Env) -> Result<Duration, BridgeError> {
+pub(crate) fn install_timeout(env: &Env) -> Result<Duration, BridgeError> {
     let Some(value) = env.get("RECIPE_RUNNER_INSTALL_TIMEOUT") else { return Ok(DEFAULT_INSTALL_TIMEOUT) };
     let seconds =
         value.to_str().and_then(|text| text.trim().parse::<u64>().ok()).filter(|seconds| *seconds > 0);

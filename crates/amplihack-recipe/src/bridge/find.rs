@@ -74,13 +74,9 @@ fn looked(passed_over: Option<&Path>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use amplihack_testkit::programs::program;
 
-    fn program(path: &Path, mode: u32) {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, "").unwrap();
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    }
+    use super::*;
 
     #[test]
     fn the_order_is_variable_path_cargo_local() {

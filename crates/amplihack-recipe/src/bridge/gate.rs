@@ -11,7 +11,7 @@ use amplihack_utils::env::Env;
 use super::error::BridgeError;
 
 /// The oldest runner that will do.
-pub const MINIMUM: &str = "0.3.5";
+const MINIMUM: &str = "0.3.5";
 const MINIMUM_NUMBERS: [u64; 3] = [0, 3, 5];
 /// How long a runner may take to tell its version.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -99,6 +99,7 @@ mod tests {
 
     use super::*;
 
+    // The files of vectors have forms of their own, so each test reads its own.
     /// What a runner prints, and what it is taken for: `ok` with its version, or an error of this kind.
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

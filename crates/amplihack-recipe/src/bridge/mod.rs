@@ -11,9 +11,9 @@ mod response;
 mod run;
 pub mod spill;
 
-pub use environment::{DEFAULT_INSTALL_TIMEOUT, allowed, install_timeout};
+pub use environment::allowed;
 pub use error::{BridgeError, SpillError};
 pub use find::{Found, find};
-pub use gate::{MINIMUM, version_of};
+pub use gate::version_of;
 pub use response::{Response, Step, StepStatus, judge};
 pub use run::{CopilotShim, Notice, Request, run};

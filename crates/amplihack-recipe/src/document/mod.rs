@@ -15,7 +15,7 @@ use crate::diagnostic::{Diagnostic, Severity, Source, Span};
 use crate::model::Recipe;
 
 /// Bytes of the largest recipe.
-pub const LARGEST: usize = 1_000_000;
+pub(crate) const LARGEST: usize = 1_000_000;
 
 /// Reads a recipe out of a file's bytes; `path` is for the diagnostics.
 ///

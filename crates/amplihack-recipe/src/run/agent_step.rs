@@ -87,7 +87,7 @@ impl AgentDoor {
 }
 
 /// What every agent of a recipe is told by the predecessor's door.
-pub const NO_REENTRY: &str = "You are one step of a recipe that is already running. Do this step yourself: do not start recipes, \
+const NO_REENTRY: &str = "You are one step of a recipe that is already running. Do this step yourself: do not start recipes, \
                               workflows or orchestrators, and do not launch further agents unless the step says so.";
 
 /// The end of each prompt by the predecessor's door.

@@ -34,7 +34,7 @@ pub fn depth(env: &Env, limit: u64) -> Result<u64, String> {
 }
 
 /// The environment of scripts: the runner's own, less what would mislead them, with the run's marks.
-pub fn of_scripts(env: &Env, run_id: &str, depth: u64, limit: u64, agent: &str) -> Env {
+pub(crate) fn of_scripts(env: &Env, run_id: &str, depth: u64, limit: u64, agent: &str) -> Env {
     let mut own: Env = env
         .iter()
         .filter(|(name, _)| {

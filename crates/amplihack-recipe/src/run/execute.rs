@@ -1,12 +1,12 @@
 //! A whole run: its journal, its world, its end.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use amplihack_session::Interrupts;
 use amplihack_utils::env::Env;
+use amplihack_utils::hex::hex;
 use amplihack_utils::lock::{FileLock, LockError};
 use amplihack_utils::log::LogError;
 use amplihack_utils::sys;
@@ -80,14 +80,7 @@ pub enum ExecuteError {
 pub fn sources(plan: &Plan) -> Vec<(PathBuf, String)> {
     let mut found = std::collections::BTreeMap::new();
     let mut add = |path: &Path, text: &str| {
-        found.entry(path.to_owned()).or_insert_with(|| {
-            let mut digest = String::new();
-            for byte in Sha256::digest(text) {
-                // Writing to a string cannot fail.
-                let _ = write!(digest, "{byte:02x}");
-            }
-            digest
-        });
+        found.entry(path.to_owned()).or_insert_with(|| hex(Sha256::digest(text)));
     };
     for planned in &plan.recipes {
         add(&planned.recipe.source.path, &planned.recipe.source.text);

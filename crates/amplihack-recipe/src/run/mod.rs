@@ -19,12 +19,13 @@ use std::time::Duration;
 use amplihack_agent::event::Totals;
 use amplihack_utils::sys::Exit;
 
-pub use agent_step::{AgentDoor, Launcher, NO_REENTRY, Own};
+pub use agent_step::{AgentDoor, Launcher, Own};
 pub use drive::{RunError, World, drive};
-pub use environment::{depth, of_scripts as scripts_environment};
+pub use environment::depth;
+pub(crate) use environment::of_scripts as scripts_environment;
 pub use execute::{ExecuteError, Execution, dry_run, execute, sources};
 pub use machine::Machine;
-pub use preflight::preflight;
+pub(crate) use preflight::preflight;
 
 use crate::journal::Entry;
 use crate::result::{RunResult, StepResult};

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::model::{Check, Recipe};
 
 /// What is wrong with the values of `context`, all of it at once; paths are seen from `cwd`.
-pub fn preflight(recipe: &Recipe, context: &Context, cwd: &Path) -> Option<String> {
+pub(crate) fn preflight(recipe: &Recipe, context: &Context, cwd: &Path) -> Option<String> {
     let mut faults = Vec::new();
     for (name, check) in &recipe.context_validation {
         let text = context.lookup(name).map(|value| value.text().to_owned()).unwrap_or_default();

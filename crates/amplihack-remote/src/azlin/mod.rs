@@ -87,9 +87,24 @@ impl<'a> Azlin<'a> {
         ];
         let args = words(options, wanted.extra);
         let mut retry = self.retry.begin();
+        let told = |error: RemoteError| {
+            let error = error.with("vm", wanted.name).with("maybe_made", true);
+            error.with("price", price_text(wanted.size))
+        };
         loop {
-            let answer = self.runner.azlin(&args).await?;
+            let answer = self.runner.azlin(&args).await;
+            // An azlin that could not be started has made nothing; one that did not end may have.
+            if let Err(error) = &answer
+                && !matches!(error, RemoteError::Transfer(_))
+            {
+                return Err(error.clone());
+            }
             let found = self.find(wanted.name).await;
+            let answer = match (answer, &found) {
+                (Ok(answer), _) => answer,
+                (Err(_), Ok(Some(vm))) if vm.runs() => return Ok(vm.clone()),
+                (Err(error), _) => return Err(told(error)),
+            };
             match (answer.status, found) {
                 (_, Ok(Some(vm))) if vm.runs() => return Ok(vm),
                 (0, Ok(_)) => {
@@ -98,7 +113,7 @@ impl<'a> Azlin<'a> {
                     return Err(RemoteError::Provisioning(context.with("price", price_text(wanted.size))));
                 }
                 // It may be there and cost money: its name must be told.
-                (0, Err(error)) => return Err(error.with("vm", wanted.name)),
+                (0, Err(error)) => return Err(told(error)),
                 (_, found) => {
                     let failure = Failure::of(&answer);
                     if failure.passes() && retry.pause().await {
@@ -140,7 +155,7 @@ fn words<const N: usize>(fixed: [&str; N], extra: &[String]) -> Vec<String> {
 }
 
 /// A name for a new machine of `user`: ours by its beginning, and allowed by Azure, whatever the user is called.
-pub fn machine_name(user: &str, now: Timestamp, taken: impl Fn(&str) -> bool) -> String {
+pub(crate) fn machine_name(user: &str, now: Timestamp, taken: impl Fn(&str) -> bool) -> String {
     let clean: String =
         user.chars().filter(char::is_ascii_alphanumeric).take(20).collect::<String>().to_ascii_lowercase();
     let user = if clean.is_empty() { "user" } else { &clean };
@@ -164,7 +179,7 @@ pub fn price(size: &str) -> Option<f64> {
 }
 
 /// The price for people.
-pub fn price_text(size: &str) -> String {
+pub(crate) fn price_text(size: &str) -> String {
     price(size).map_or_else(|| "unknown".to_owned(), |dollars| format!("about ${dollars:.2} an hour"))
 }
 

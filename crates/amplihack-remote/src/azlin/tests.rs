@@ -14,6 +14,9 @@ struct Told {
     asked: Mutex<Vec<String>>,
 }
 
+/// The code of an azlin that does not end.
+const NEVER: i32 = -1;
+
 impl Told {
     fn new<const N: usize>(answers: [(i32, &str); N]) -> Self {
         let answer = |(status, text): (i32, &str)| match status {
@@ -32,7 +35,11 @@ impl Told {
 impl RemoteCommandRunner for Told {
     async fn azlin(&self, args: &[String]) -> Result<CommandOutput, RemoteError> {
         self.asked.lock().unwrap().push(args.join(" "));
-        Ok(self.answers.lock().unwrap().pop_front().expect("another answer"))
+        let answer = self.answers.lock().unwrap().pop_front().expect("another answer");
+        if answer.status == NEVER {
+            return Err(RemoteError::Transfer("no answer within 1800 s".into()));
+        }
+        Ok(answer)
     }
     async fn connect(&self, _: &str, _: &str) -> Result<CommandOutput, RemoteError> {
         unreachable!("azlin is asked only to make and delete machines")
@@ -117,6 +124,23 @@ fn what_may_be_there_is_told_with_name_and_price() {
     assert_eq!(error.fact("vm"), Some("amplihack-a"));
     assert_eq!(error.fact("maybe_made"), Some("true"));
     assert_eq!(error.fact("price"), Some("about $1.01 an hour"));
+}
+
+#[test]
+fn a_machine_that_azlin_made_without_a_word_is_not_forgotten() {
+    for answers in [
+        [(0, "made"), (1, "the moon is full")],
+        [(0, "made"), (0, "NAME SIZE")],
+        [(NEVER, ""), (0, "[]")],
+        [(NEVER, ""), (NEVER, "")],
+    ] {
+        let error = make(answers).0.unwrap_err();
+        assert_eq!(error.fact("vm"), Some("amplihack-a"), "{answers:?}");
+        assert_eq!(error.fact("maybe_made"), Some("true"), "{answers:?}");
+        assert_eq!(error.fact("price"), Some("about $1.01 an hour"), "{answers:?}");
+    }
+    let (made, asked) = make([(NEVER, ""), (0, NOW)]);
+    assert_eq!((made.unwrap().name.as_str(), asked.len()), ("amplihack-a", 2));
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! One prompt, from the package to the results.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use tokio::time::Instant;
 use crate::backend::Backend;
 use crate::client::Client;
 use crate::client::ground::Ground;
+use crate::client::home::{Brought, stays};
 use crate::client::refresh::GRACE;
 use crate::client::start::Job;
 use crate::client::watch::{Show, reached};
@@ -58,10 +58,13 @@ impl Client {
                 return Err(error.with("session_id", &id).with("hint", hint));
             }
         };
-        let summary = client
+        let Brought { summary, left } = client
             .bring_home(&ground, &id, &options.repo_path)
             .await
             .map_err(|error| error.with("vm", &session.vm_name))?;
+        if !left.is_empty() {
+            return Err(stays(&id, &session.vm_name, &left));
+        }
         // One that the user named is the user's to give back.
         let keep = options.vm_options.keep_vm || client.host.is_some();
         let vm_name = client.clean_up(&ground, &id, &session.vm_name, keep).await?;
@@ -84,7 +87,6 @@ impl Client {
         let vm = &options.vm_options;
         let rents = backend.rents();
         let wants = Wants {
-            backend,
             host: self.host.clone(),
             size: if rents && vm.vm_name.is_none() { vm.size.clone() } else { String::new() },
             region: if rents && vm.vm_name.is_none() {
@@ -96,7 +98,7 @@ impl Client {
             made_for: MadeFor::Exec,
             reuse: !vm.no_reuse || !rents,
             make: self.making(ground, backend, 1)?,
-            except: BTreeSet::new(),
+            ..Wants::any(backend)
         };
         if let Some(name) = vm.vm_name.as_ref().filter(|_| rents) {
             self.adopt(ground, name, vm.tunnel_port).await?;

@@ -8,12 +8,12 @@ use crate::client::answers::Swept;
 use crate::client::ground::{Ground, now};
 use crate::client::machines::orphans;
 use crate::client::refresh::GRACE;
-use crate::client::watch::reached;
+use crate::client::watch::{reached, removed};
 use crate::client::{Client, unheard};
 use crate::error::{ErrorContext, RemoteError};
 use crate::far::Far;
 use crate::options::{IntegrationSummary, KillOptions, KillResult};
-use crate::protocol::Collected;
+use crate::protocol::{Collected, FarState};
 use crate::results::{ResultsOptions, integrate};
 use crate::state::{Admission, Retrieved};
 
@@ -75,7 +75,7 @@ impl Client {
         }
         let seen = far.observe(&[id]).await?;
         Ok(seen.first().and_then(|seen| match seen.state {
-            crate::protocol::FarState::Ended(code) | crate::protocol::FarState::Killed(code) => Some(code),
+            FarState::Ended(code) | FarState::Killed(code) => Some(code),
             _ => None,
         }))
     }
@@ -91,12 +91,15 @@ impl Client {
         state_file: Option<&Path>,
     ) -> Result<Option<IntegrationSummary>, RemoteError> {
         let ground = self.ground(state_file)?;
-        let summary = self.bring_home(&ground, id, repo).await?;
+        let Brought { summary, left } = self.bring_home(&ground, id, repo).await?;
         if remove {
             let state = ground.read()?;
             if !state.session(id)?.session.status.is_final() {
                 let context = ErrorContext::new(format!("{id} has not ended, and stays on its machine"));
                 return Err(RemoteError::Cleanup(context.with("session_id", id)));
+            }
+            if !left.is_empty() && !self.discard_results {
+                return Err(stays(id, &state.session(id)?.session.vm_name, &left));
             }
             reached(&ground, state.session(id)?)?.remove(id).await?;
         }
@@ -108,11 +111,14 @@ impl Client {
         ground: &Ground,
         id: &str,
         repo: &Path,
-    ) -> Result<Option<IntegrationSummary>, RemoteError> {
+    ) -> Result<Brought, RemoteError> {
         let record = ground.read()?.session(id)?.clone();
         let far = reached(ground, &record)?;
-        let (_, log_bytes) =
+        let (state, log_bytes) =
             self.observe_one(ground, &far, id).await.map_err(|error| recoverable(error, id))?;
+        if state == FarState::Absent {
+            return Err(removed(&record));
+        }
         self.say(&format!("gathering the work of {id}"));
         let collected = far.collect(id).await.map_err(|error| recoverable(error, id))?;
         let summary = if collected.bytes == 0 {
@@ -121,6 +127,7 @@ impl Client {
             let private = tempfile::tempdir().map_err(|error| {
                 RemoteError::Transfer(format!("there is no place for the results: {error}").into())
             })?;
+            room_for(collected.bytes, private.path()).map_err(|error| recoverable(error, id))?;
             let bundle = private.path().join("results.bundle");
             download(&far, id, &collected, &bundle).await.map_err(|error| recoverable(error, id))?;
             let results = integrate(ResultsOptions {
@@ -143,11 +150,12 @@ impl Client {
         ground.change(|state| {
             let record = state.session_mut(id)?;
             // Of one that goes on there will be more.
-            let verified = record.session.status.is_final();
+            let whole = collected.left.is_empty() || self.discard_results;
+            let verified = record.session.status.is_final() && whole;
             record.retrieved = Some(Retrieved { refs, verified, at: now(), log_bytes });
             Ok(())
         })?;
-        Ok(summary)
+        Ok(Brought { summary, left: collected.left })
     }
 
     /// A command that shows a session in tmux, in this terminal.
@@ -205,6 +213,43 @@ impl Client {
         }
         Ok(swept)
     }
+}
+
+/// What came of bringing a session's work home.
+pub(super) struct Brought {
+    /// The sums; `None`: nothing was changed.
+    pub(super) summary: Option<IntegrationSummary>,
+    /// What could not be brought.
+    pub(super) left: Vec<String>,
+}
+
+/// The error of a session that holds what could not be brought home.
+pub(super) fn stays(id: &str, machine: &str, left: &[String]) -> RemoteError {
+    let message =
+        format!("{id} stays on {machine}, with work that could not be brought home: {}", left.join("; "));
+    let hint = format!(
+        "the rest is under refs/remotes/remote-exec/{id}/; look at it there, in ~/.amplihack/remote/sessions/{id}, or give it up: amplihack remote pull {id} --remove --discard-results"
+    );
+    let context = ErrorContext::new(message).with("session_id", id).with("vm", machine);
+    RemoteError::Cleanup(context.with("reason", "left").with("hint", hint))
+}
+
+/// Refuses results that `place` has no room for, by what their machine says.
+fn room_for(bytes: u64, place: &Path) -> Result<(), RemoteError> {
+    let Ok(disk) = rustix::fs::statvfs(place) else { return Ok(()) };
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    // The answer, and the bundle that is made of it.
+    if bytes <= free / 2 {
+        return Ok(());
+    }
+    let message = format!(
+        "the results have {} MB, and {} has {} MB free",
+        bytes >> 20,
+        place.parent().unwrap_or(place).display(),
+        free >> 20
+    );
+    let hint = "make room, or set TMPDIR to a directory that holds them twice";
+    Err(RemoteError::Transfer(ErrorContext::new(message).with("reason", "room").with("hint", hint)))
 }
 
 /// Fetches a bundle, from where it was cut, until it is the one that was announced.

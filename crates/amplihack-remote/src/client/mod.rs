@@ -66,6 +66,8 @@ pub struct Client {
     pub max_vms: Option<usize>,
     /// Send this `amplihack` where none is installed.
     pub upload: Option<PathBuf>,
+    /// Remove a session although not all of its work could be brought home.
+    pub discard_results: bool,
     /// Stop starting sessions after the first that could not be started.
     pub fail_fast: bool,
     /// How everything outside is reached; `None`: by the system's programs.
@@ -118,6 +120,7 @@ impl Client {
             cap: CAP,
             max_vms: None,
             upload: None,
+            discard_results: false,
             fail_fast: false,
             runner: None,
             progress: None,

@@ -19,9 +19,9 @@ use crate::options::StartOptions;
 use crate::package::{Package, PackageOptions};
 use crate::pool::{Make, Reservation, Wants};
 use crate::protocol::SessionSpec;
-use crate::session::Session;
+use crate::session::{Session, SessionStatus};
 use crate::size::Share;
-use crate::state::{Machine, MadeFor, NewSession, Phase, State};
+use crate::state::{Machine, NewSession, Phase, SessionRecord, State};
 use crate::work::Work;
 
 /// The memory that the state file promises a session, in MB.
@@ -55,21 +55,24 @@ impl Client {
         let backend = self.backend()?;
         self.work(options.command, options.max_turns).check()?;
         let ground = self.ground(options.state_file.as_deref())?;
+        if let Some(started) = self.made_before(&ground, &options)?
+            && !started.rows.iter().any(|row| row.outcome.as_ref().is_ok_and(|session| waits(session)))
+        {
+            return Ok(started);
+        }
+        // A start with this key that was cut off is settled before anything is said of it.
+        self.settle(&ground).await?;
         if let Some(started) = self.made_before(&ground, &options)? {
             return Ok(started);
         }
-        self.settle(&ground).await?;
         let package = self.package(&options.repo_path, false).await?;
         let wants = Wants {
-            backend,
             host: self.host.clone(),
             size: if backend.rents() { options.size.azure_size().to_owned() } else { String::new() },
             region: if backend.rents() { self.region(options.region.as_deref()) } else { String::new() },
             labels: self.labels.iter().cloned().collect(),
-            made_for: MadeFor::Pool,
-            reuse: true,
             make: self.making(&ground, backend, options.size.capacity())?,
-            except: BTreeSet::new(),
+            ..Wants::any(backend)
         };
         let job = Job {
             prompts: options.prompts.clone(),
@@ -119,9 +122,25 @@ impl Client {
         if !same {
             return Err(invalid(format!("the idempotency key '{key}' was used for other prompts")));
         }
-        let row =
-            |session: &Session| StartRow { prompt: session.prompt.clone(), outcome: Ok(session.clone()) };
-        Ok(Some(Started { rows: made.iter().map(|record| row(&record.session)).collect() }))
+        let row = |record: &&SessionRecord| {
+            let session = &record.session;
+            // What never began was not started, whoever asks.
+            let never = session.status.is_final()
+                && session.started_at.is_none()
+                && (session.exit_code.is_none() || session.status == SessionStatus::Killed);
+            let outcome = if never {
+                let why = record.error.as_deref().unwrap_or("it was ended before it began");
+                let context = ErrorContext::new(format!("{}: {why}", session.session_id));
+                let hint = "start it again with another idempotency key";
+                Err(RemoteError::Execution(
+                    context.with("session_id", &session.session_id).with("hint", hint),
+                ))
+            } else {
+                Ok(session.clone())
+            };
+            StartRow { prompt: session.prompt.clone(), outcome }
+        };
+        Ok(Some(Started { rows: made.iter().map(row).collect() }))
     }
 
     /// What a session of this client does.
@@ -396,6 +415,11 @@ impl Client {
         }
         Ok(())
     }
+}
+
+/// Whether a session has not begun, nor failed.
+fn waits(session: &Session) -> bool {
+    session.status == SessionStatus::Pending
 }
 
 fn rows(

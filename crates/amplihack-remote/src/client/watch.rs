@@ -28,6 +28,8 @@ const FIRST_LOOK: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_secs(2);
 /// What is read of a log's end for some lines of it.
 const TAIL: u64 = 1024 * 1024;
+/// The most that is read of it, however few line breaks there are.
+const MOST: u64 = 16 * TAIL;
 
 /// Takes what a session wrote.
 pub type Show<'a> = &'a mut (dyn FnMut(&[u8]) -> io::Result<()> + Send);
@@ -38,7 +40,10 @@ impl Client {
         let ground = self.ground(options.state_file.as_deref())?;
         let record = ground.read()?.session(&options.session_id)?.clone();
         let far = reached(&ground, &record)?;
-        let length = self.observe_one(&ground, &far, &options.session_id).await?.1;
+        let (state, length) = self.observe_one(&ground, &far, &options.session_id).await?;
+        if state == FarState::Absent {
+            return Err(removed(&record));
+        }
         let lines = usize::try_from(options.lines).unwrap_or(usize::MAX);
         let mut size = TAIL;
         loop {
@@ -46,8 +51,8 @@ impl Client {
             let bytes = read_to(&far, &options.session_id, from, length).await?;
             match tail(&bytes, lines) {
                 Some(text) => return shown(&ground, &options.session_id, text),
-                None if from == 0 => return shown(&ground, &options.session_id, &bytes),
-                None => size = size.saturating_mul(16),
+                None if from == 0 || size == MOST => return shown(&ground, &options.session_id, &bytes),
+                None => size = size.saturating_mul(16).min(MOST),
             }
         }
     }
@@ -56,7 +61,8 @@ impl Client {
     pub async fn setup(&self, id: &str, state_file: Option<&Path>) -> Result<String, RemoteError> {
         let ground = self.ground(state_file)?;
         let record = ground.read()?.session(id)?.clone();
-        let said = reached(&ground, &record)?.setup(id).await?;
+        let said = reached(&ground, &record)?.setup(id).await;
+        let said = said.map_err(|error| if_removed(error, &record))?;
         Ok(String::from_utf8_lossy(&said).into_owned())
     }
 
@@ -99,6 +105,7 @@ impl Client {
                         return ground.read().and_then(|state| Ok(state.session(id)?.session.clone()));
                     }
                 }
+                Err(error @ RemoteError::SessionNotFound { .. }) => return Err(if_removed(error, &record)),
                 Err(error) if !unheard(&error) || heard.elapsed() > SILENCE => {
                     let hint = format!("go on with: amplihack remote output {id} --follow --from {from}");
                     return Err(error.with("hint", hint));
@@ -188,7 +195,10 @@ impl Client {
                 return Ok(Waited { sessions, timed_out: true });
             }
             self.refresh_ground(&ground).await?;
-            let settled = |state: &State| ids.iter().all(|id| state.sessions[id].session.status.is_final());
+            let settled = |state: &State| {
+                ids.iter()
+                    .all(|id| state.sessions.get(id).is_none_or(|record| record.session.status.is_final()))
+            };
             if !settled(&ground.read()?) {
                 let left =
                     until.map_or(look, |until| until.saturating_duration_since(Instant::now()).min(look));
@@ -203,7 +213,7 @@ impl Client {
 async fn read_to(far: &Far, id: &str, from: u64, end: u64) -> Result<Vec<u8>, RemoteError> {
     let mut bytes = Vec::new();
     loop {
-        let at = from + bytes.len() as u64;
+        let at = from.saturating_add(bytes.len() as u64);
         let more = if at < end { far.read(id, at, Duration::ZERO).await?.bytes } else { Vec::new() };
         if more.is_empty() {
             return Ok(bytes);
@@ -215,6 +225,29 @@ async fn read_to(far: &Far, id: &str, from: u64, end: u64) -> Result<Vec<u8>, Re
 fn shown(ground: &Ground, id: &str, bytes: &[u8]) -> Result<SessionOutput, RemoteError> {
     let session = ground.read()?.session(id)?.session.clone();
     Ok(SessionOutput { session, output: String::from_utf8_lossy(bytes).into_owned() })
+}
+
+/// The error of a session that is known here, and whose machine has it no more.
+pub(super) fn removed(record: &SessionRecord) -> RemoteError {
+    let Session { session_id: id, vm_name, .. } = &record.session;
+    let (why, hint) = match &record.retrieved {
+        Some(retrieved) if retrieved.refs.is_empty() => (", where it had changed nothing", None),
+        Some(_) => {
+            let place = format!("refs/remotes/remote-exec/{id}/");
+            (": its work was brought home before", Some(format!("see it with: git for-each-ref {place}")))
+        }
+        None => (", and its work was never brought home", None),
+    };
+    let context = ErrorContext::new(format!("{id} is on {vm_name} no more{why}"));
+    let context = context.with("session_id", id).with("host", vm_name).with("reason", "removed");
+    RemoteError::Execution(match hint {
+        Some(hint) => context.with("hint", hint),
+        None => context,
+    })
+}
+
+fn if_removed(error: RemoteError, record: &SessionRecord) -> RemoteError {
+    if matches!(error, RemoteError::SessionNotFound { .. }) { removed(record) } else { error }
 }
 
 /// The far side of a session that got there.

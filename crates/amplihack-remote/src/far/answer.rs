@@ -11,7 +11,7 @@ use crate::session::is_session_id;
 const MARK: &str = "amplihack-runner ";
 
 /// Whether `text` has the form of a SHA-256; only such text is a name in the machine's store.
-pub fn is_digest(text: &str) -> bool {
+pub(crate) fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
@@ -126,8 +126,14 @@ pub(super) fn collected(text: &str) -> Result<(Collected, Vec<String>), String> 
     }
     let sha256 = if bytes > 0 { sha256.to_owned() } else { String::new() };
     let wip = (wip != "-").then(|| wip.to_owned());
-    let warnings = lines.map(|line| line.strip_prefix("warning ").unwrap_or(line).to_owned()).collect();
-    Ok((Collected { bytes, sha256, wip }, warnings))
+    let (mut left, mut warnings) = (Vec::new(), Vec::new());
+    for line in lines {
+        match line.strip_prefix("left ") {
+            Some(what) => left.push(what.to_owned()),
+            None => warnings.push(line.strip_prefix("warning ").unwrap_or(line).to_owned()),
+        }
+    }
+    Ok((Collected { bytes, sha256, wip, left }, warnings))
 }
 
 #[cfg(test)]
@@ -183,9 +189,10 @@ mod tests {
         assert_eq!(found.programs[1], ("x".to_owned(), None));
         assert!(probe("").is_err());
         let digest = "0".repeat(64);
-        let (some, warnings) = collected(&format!("results 5 {digest} wip/{ID}\nwarning w\n")).unwrap();
+        let (some, warnings) =
+            collected(&format!("results 5 {digest} wip/{ID}\nwarning w\nleft l\n")).unwrap();
         assert_eq!((some.bytes, some.wip.as_deref()), (5, Some("wip/sess-20260101-000000-0001")));
-        assert_eq!(warnings, ["w"]);
+        assert_eq!((warnings, &some.left[..]), (vec!["w".to_owned()], &["l".to_owned()][..]));
         assert_eq!(collected("results 0 - -\n").unwrap().0.bytes, 0);
         assert!(collected("results 5 - -\n").is_err());
         assert!(collected("").is_err());

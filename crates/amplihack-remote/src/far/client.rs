@@ -20,6 +20,12 @@ use super::{answer, encode, install};
 
 /// The most that one `read` brings.
 const CHUNK: u64 = 4 << 20;
+/// The most that is taken of what making a work tree said.
+const SETUP: u64 = 16 << 20;
+/// The most that a login may say before an answer.
+const GREETING: u64 = 64 << 10;
+/// How often an answer that comes into a file is looked at.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The far side of one machine. Each call is one command there; the script is brought with the first that misses it.
 ///
@@ -147,14 +153,14 @@ impl Far {
     pub async fn read(&self, id: &str, from: u64, wait: Duration) -> Result<Chunk, RemoteError> {
         check_id(id)?;
         let words = [id, &from.to_string(), &wait.as_secs().to_string(), &CHUNK.to_string()];
-        let bytes = self.bytes("read", &words).await?;
+        let bytes = self.bytes("read", &words, CHUNK).await?;
         Ok(Chunk { from, bytes })
     }
 
     /// What making the session's work tree said.
     pub async fn setup(&self, id: &str) -> Result<Vec<u8>, RemoteError> {
         check_id(id)?;
-        self.bytes("setup", &[id]).await
+        self.bytes("setup", &[id], SETUP).await
     }
 
     /// Ends everything of a session, with force after `grace`. How many processes would not end.
@@ -171,6 +177,7 @@ impl Far {
         check_id(id)?;
         let text = self.ask("collect", &[id]).await?;
         let (collected, warnings) = answer::collected(&text).map_err(|what| self.strange(what))?;
+        let warnings = warnings.iter().chain(&collected.left);
         for warning in warnings {
             tracing::warn!(session = id, host = self.machine, warning, "results may not be whole");
         }
@@ -203,7 +210,11 @@ impl Far {
         to: &Path,
     ) -> Result<bool, RemoteError> {
         let output = self.scratch()?;
-        let done = self.run("fetch", &[id, &from.to_string()], None, Some(output.path())).await;
+        let most = collected.bytes - from;
+        let done = self.run_into("fetch", &[id, &from.to_string()], output.path(), most).await;
+        if done.as_ref().is_err_and(|error| error.fact("reason") == Some("answer")) {
+            return done.map(|()| false);
+        }
         // What came before a connection was cut is kept for the next try.
         let kept = self.append(output.as_file(), to, from);
         done?;
@@ -255,14 +266,43 @@ impl Far {
         Ok(answer.stdout.get(at..).unwrap_or_default().to_owned())
     }
 
-    /// A verb whose answer is bytes.
-    async fn bytes(&self, verb: &str, words: &[&str]) -> Result<Vec<u8>, RemoteError> {
+    /// A verb whose answer is bytes, at most so many.
+    async fn bytes(&self, verb: &str, words: &[&str], most: u64) -> Result<Vec<u8>, RemoteError> {
         let output = self.scratch()?;
-        self.run(verb, words, None, Some(output.path())).await?;
+        self.run_into(verb, words, output.path(), most).await?;
         let mut bytes = std::fs::read(output.path()).map_err(|error| self.local("the answer", &error))?;
         let at = answer::body(&bytes).map_err(|what| self.strange(what))?;
         bytes.drain(..at);
         Ok(bytes)
+    }
+
+    /// Runs a verb with its answer in the file `output`. A machine that sends more than `most` bytes and a greeting is not listened to
+    /// any longer: it would fill the disk here.
+    async fn run_into(
+        &self,
+        verb: &str,
+        words: &[&str],
+        output: &Path,
+        most: u64,
+    ) -> Result<(), RemoteError> {
+        let most = most.saturating_add(GREETING);
+        let length = || std::fs::metadata(output).map_or(0, |found| found.len());
+        let too_long = async {
+            while length() <= most {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            done = self.run(verb, words, None, Some(output)) => {
+                done?;
+                if length() <= most {
+                    return Ok(());
+                }
+            }
+            () = too_long => {}
+        }
+        Err(self.strange(format!("{} sends more than was asked for, and was not listened to", self.machine)))
     }
 
     /// Runs a verb; brings the script if it is missing.

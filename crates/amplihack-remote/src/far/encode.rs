@@ -87,7 +87,10 @@ fn check(spec: &SessionSpec, key: Option<&Secret>) -> Result<(), RemoteError> {
     if !is_commit(&spec.base) {
         return refuse(format!("the session's base '{}' is no commit", spec.base));
     }
-    if spec.branch.is_empty() || spec.branch.starts_with('-') || spec.branch.contains(char::is_whitespace) {
+    if spec.branch.is_empty()
+        || spec.branch.starts_with('-')
+        || spec.branch.contains(|sign: char| sign.is_ascii_whitespace() || sign.is_control())
+    {
         return refuse(format!("the session's branch '{}' is no name of a branch", spec.branch));
     }
     if spec.argv.first().is_none_or(|program| program.is_empty() || program.starts_with('-')) {

@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
+use amplihack_utils::hex::hex;
 use sha2::{Digest, Sha256};
 
 use super::SCRIPT;
-use crate::hex::hex;
 use crate::protocol::VERSION;
 
 /// The exit code of a command line whose script is not there.
@@ -14,7 +14,7 @@ pub(super) const MISSING: i32 = MISSING_CODE as i32;
 pub(super) const MISSING_CODE: u8 = 93;
 
 /// The SHA-256 of the script.
-static HASH: LazyLock<String> = LazyLock::new(|| hex(&Sha256::digest(SCRIPT.as_bytes())));
+static HASH: LazyLock<String> = LazyLock::new(|| hex(Sha256::digest(SCRIPT)));
 
 /// Where sessions and the script are, in a shell's words.
 const ROOT: &str = "${AMPLIHACK_REMOTE_ROOT:-$HOME/.amplihack/remote}";

@@ -7,19 +7,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use amplihack_utils::hex::hex;
 use sha2::{Digest, Sha256};
 
 use super::digest::Artefact;
 use super::repository::Repository;
 use crate::error::ErrorContext;
 use crate::git::{is_object_id, lines};
-use crate::hex::hex;
 
 /// Artefacts that nobody used for so long are removed.
 const KEPT: Duration = Duration::from_hours(7 * 24);
 
 /// Of the commits that the far side has, those that are known here. An error if one is no commit's id.
-pub(super) async fn known(repository: &Repository<'_>, have: &[String]) -> Result<Vec<String>, ErrorContext> {
+pub(super) async fn known(repository: &Repository, have: &[String]) -> Result<Vec<String>, ErrorContext> {
     if let Some(wrong) = have.iter().find(|commit| !is_object_id(commit)) {
         return Err(ErrorContext::new(format!("'{}' is no commit's id", wrong.escape_default())));
     }
@@ -39,7 +39,7 @@ pub(super) async fn known(repository: &Repository<'_>, have: &[String]) -> Resul
 
 /// The bundle of HEAD without what `have` holds, out of `directory` if it was made before. `None`: there is nothing that is missing there.
 pub(super) async fn make(
-    repository: &Repository<'_>,
+    repository: &Repository,
     have: &[String],
     directory: &Path,
 ) -> Result<Option<Artefact>, ErrorContext> {
@@ -76,13 +76,13 @@ pub(super) async fn make(
     Artefact::of(&path).map(Some).map_err(failed)
 }
 
-fn refs(repository: &Repository<'_>) -> Vec<String> {
+fn refs(repository: &Repository) -> Vec<String> {
     let branch = repository.branch.as_ref().map(|branch| format!("refs/heads/{branch}"));
     ["HEAD".to_owned()].into_iter().chain(branch).collect()
 }
 
 /// One name for one commit, branch and far side.
-fn name(repository: &Repository<'_>, have: &[String]) -> String {
+fn name(repository: &Repository, have: &[String]) -> String {
     let mut hash = Sha256::new();
     hash.update(repository.branch.as_deref().unwrap_or_default());
     for commit in have {
@@ -93,7 +93,7 @@ fn name(repository: &Repository<'_>, have: &[String]) -> String {
 }
 
 /// The bundle can be read, and holds HEAD and its branch at the commit that was looked at.
-async fn is_whole(repository: &Repository<'_>, path: &Path) -> Result<(), ErrorContext> {
+async fn is_whole(repository: &Repository, path: &Path) -> Result<(), ErrorContext> {
     let git = &repository.git;
     let bundle = |verb: &'static str| ["bundle".as_ref(), verb.as_ref(), path.as_os_str()];
     git.run("verify the bundle", bundle("verify")).await?;

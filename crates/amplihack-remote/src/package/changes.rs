@@ -126,7 +126,7 @@ const BELOW: ResolveFlags =
 
 /// What git does not carry. `keys` are files that are sent although their names say that they are key material.
 pub(super) async fn gather(
-    repository: &Repository<'_>,
+    repository: &Repository,
     dirty: bool,
     keys: &[PathBuf],
 ) -> Result<Extra, ErrorContext> {
@@ -163,7 +163,7 @@ pub(super) async fn gather(
 
 /// Takes tracked files that differ from HEAD, and collects untracked ones.
 async fn changed(
-    repository: &Repository<'_>,
+    repository: &Repository,
     root: &Root,
     extra: &mut Extra,
     untracked: &mut BTreeSet<PathBuf>,
@@ -211,7 +211,7 @@ async fn changed(
 }
 
 /// The tracked files in `.claude/`. Submodules, whose content is not sent, are named on the way.
-async fn tracked(repository: &Repository<'_>, extra: &mut Extra) -> Result<BTreeSet<PathBuf>, ErrorContext> {
+async fn tracked(repository: &Repository, extra: &mut Extra) -> Result<BTreeSet<PathBuf>, ErrorContext> {
     let said =
         repository.git.feed("list tracked files", ["ls-files", "-z", "--stage"], Vec::new(), LIST).await?;
     let mut tracked = BTreeSet::new();

@@ -4,9 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use amplihack_utils::hex::hex;
 use sha2::{Digest, Sha256};
-
-use crate::hex::hex;
 
 /// A file to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +28,7 @@ impl Artefact {
         loop {
             let read = file.read(&mut buffer)?;
             if read == 0 {
-                return Ok(Self { path: path.to_owned(), sha256: hex(&hash.finalize()), bytes });
+                return Ok(Self { path: path.to_owned(), sha256: hex(hash.finalize()), bytes });
             }
             hash.update(&buffer[..read]);
             bytes += read as u64;

@@ -30,10 +30,7 @@ pub(super) struct Object {
 }
 
 /// The objects that are reachable from HEAD and from none of `have`, newest first.
-pub(super) async fn objects(
-    repository: &Repository<'_>,
-    have: &[String],
-) -> Result<Vec<Object>, ErrorContext> {
+pub(super) async fn objects(repository: &Repository, have: &[String]) -> Result<Vec<Object>, ErrorContext> {
     let git = &repository.git;
     let range = range(&repository.head, have);
     let what = "list what would be sent";
@@ -102,7 +99,7 @@ fn incomplete(error: ErrorContext) -> ErrorContext {
 
 /// Looks at all of `objects`.
 pub(super) async fn scan(
-    git: &Git<'_>,
+    git: &Git,
     objects: &[Object],
     directory: &Path,
     findings: &mut Findings<'_>,
@@ -152,7 +149,7 @@ fn look(batch: &[Object], mut answer: &[u8], findings: &mut Findings<'_>) -> Opt
 
 /// A large object: git writes it into a file of a directory that is made for that.
 async fn scan_large(
-    git: &Git<'_>,
+    git: &Git,
     object: &Object,
     directory: &Path,
     findings: &mut Findings<'_>,
@@ -173,7 +170,7 @@ async fn scan_large(
 
 /// Which commit brought each of `ids` first. What cannot be told is missing.
 pub(super) async fn origins(
-    repository: &Repository<'_>,
+    repository: &Repository,
     have: &[String],
     ids: &[&str],
 ) -> HashMap<String, String> {

@@ -30,10 +30,10 @@ use repository::Repository;
 use scan::Findings;
 
 /// How much may be sent unless more is asked for: 500 MiB.
-pub const SIZE_CAP: u64 = 500 * 1024 * 1024;
+pub(crate) const SIZE_CAP: u64 = 500 * 1024 * 1024;
 
 /// Where the fingerprints of allowed secrets stand in a repository.
-pub const ALLOW_FILE: &str = ".amplihack/secrets-allow";
+pub(crate) const ALLOW_FILE: &str = ".amplihack/secrets-allow";
 
 /// How many findings, and how many large files, an error names.
 const NAMED_FINDINGS: usize = 20;
@@ -157,7 +157,7 @@ async fn make(options: PackageOptions<'_>) -> Result<Package, ErrorContext> {
 }
 
 fn archive(
-    repository: &Repository<'_>,
+    repository: &Repository,
     gathered: &Extra,
     options: &PackageOptions<'_>,
     findings: Option<&mut Findings<'_>>,
@@ -169,10 +169,7 @@ fn archive(
 }
 
 /// The fingerprints that count: the user's, and those of a repository that the user trusts.
-fn allowed(
-    repository: &Repository<'_>,
-    options: &PackageOptions<'_>,
-) -> Result<HashSet<String>, ErrorContext> {
+fn allowed(repository: &Repository, options: &PackageOptions<'_>) -> Result<HashSet<String>, ErrorContext> {
     let mut allow: HashSet<String> = options.allow.iter().cloned().collect();
     let Some(file) = allow_file(repository).filter(|_| options.trusted) else { return Ok(allow) };
     let list = read_regular(&file, 1024 * 1024)
@@ -183,13 +180,13 @@ fn allowed(
     Ok(allow)
 }
 
-fn allow_file(repository: &Repository<'_>) -> Option<PathBuf> {
+fn allow_file(repository: &Repository) -> Option<PathBuf> {
     repository.root.as_ref().map(|root| root.join(ALLOW_FILE)).filter(|file| file.exists())
 }
 
 /// The error for secrets that were found.
 async fn refusal(
-    repository: &Repository<'_>,
+    repository: &Repository,
     have: &[String],
     options: &PackageOptions<'_>,
     findings: Findings<'_>,
@@ -229,7 +226,7 @@ async fn refusal(
 
 /// The error for more than may be sent.
 async fn too_large(
-    repository: &Repository<'_>,
+    repository: &Repository,
     have: &[String],
     options: &PackageOptions<'_>,
     gathered: &Extra,

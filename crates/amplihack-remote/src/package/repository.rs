@@ -11,8 +11,8 @@ use crate::git::{self, Git};
 /// The branch that a work tree is on over there if it is on none here.
 pub(super) const DETACHED: &str = "detached";
 
-pub(super) struct Repository<'a> {
-    pub git: Git<'a>,
+pub(super) struct Repository {
+    pub git: Git,
     /// The top of the work tree; `None`: there is none.
     pub root: Option<PathBuf>,
     /// What HEAD is.
@@ -21,8 +21,8 @@ pub(super) struct Repository<'a> {
     pub branch: Option<String>,
 }
 
-impl<'a> Repository<'a> {
-    pub(super) async fn open(env: &'a Env, directory: &Path) -> Result<Self, ErrorContext> {
+impl Repository {
+    pub(super) async fn open(env: &Env, directory: &Path) -> Result<Self, ErrorContext> {
         let git = Git::open(env, directory).await?;
         let flags = ["--is-bare-repository", "--is-inside-git-dir", "--is-shallow-repository"];
         let said = git.says(["rev-parse"].into_iter().chain(flags), &[]).await?;
@@ -64,7 +64,7 @@ impl<'a> Repository<'a> {
 }
 
 /// The top of the work tree, which must be where the repository is: `core.worktree` could name the user's home.
-async fn root(git: &Git<'_>, directory: &Path) -> Result<PathBuf, ErrorContext> {
+async fn root(git: &Git, directory: &Path) -> Result<PathBuf, ErrorContext> {
     let said = git.run("find the top of the work tree", ["rev-parse", "--show-toplevel"]).await?;
     let root = git::path(&said);
     let real = root.canonicalize().ok();

@@ -87,7 +87,7 @@ impl State {
     }
 
     /// Says whether new sessions come to `name`.
-    pub fn set_admission(&mut self, name: &str, admission: Admission) -> Result<(), RemoteError> {
+    pub(crate) fn set_admission(&mut self, name: &str, admission: Admission) -> Result<(), RemoteError> {
         self.vm_pool.get_mut(name).ok_or_else(|| unknown(name))?.admission = admission;
         Ok(())
     }
@@ -116,7 +116,7 @@ impl State {
     }
 
     /// Marks `name` as being deleted by `client`: from here on nobody gets a slot on it.
-    pub fn begin_removal(
+    pub(crate) fn begin_removal(
         &mut self,
         name: &str,
         discard: bool,
@@ -137,7 +137,7 @@ impl State {
     }
 
     /// The machine `name` is still there: it gets no more sessions, and its removal may begin again.
-    pub fn not_removed(&mut self, name: &str) {
+    pub(crate) fn not_removed(&mut self, name: &str) {
         if let Some(machine) = self.vm_pool.get_mut(name) {
             machine.removing = None;
             machine.admission = Admission::Draining;
@@ -154,17 +154,6 @@ impl State {
                 && (machine.admission == Admission::Draining || since.is_some_and(|since| since >= idle))
         };
         self.vm_pool.values().filter(over).map(|machine| machine.vm.name.clone()).collect()
-    }
-
-    /// The machines that nothing keeps: those that drain, and those that have held no session for `idle`. In order.
-    pub fn removable(&self, idle: Duration, now: Timestamp) -> Vec<String> {
-        let over = |machine: &Machine| {
-            let since = machine.idle_since.map(|since| now.duration_since(since).unsigned_abs());
-            machine.admission == Admission::Draining || since.is_some_and(|since| since >= idle)
-        };
-        let idle =
-            self.vm_pool.iter().filter(|(name, machine)| over(machine) && self.kept(name, false).is_none());
-        idle.map(|(name, _)| name.clone()).collect()
     }
 }
 

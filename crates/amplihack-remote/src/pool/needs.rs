@@ -7,7 +7,7 @@ use crate::state::{Client, Phase, SessionRecord, State};
 
 impl State {
     /// The sessions that their machines should be asked for, by machine.
-    pub fn to_observe(&self) -> BTreeMap<String, Vec<String>> {
+    pub(crate) fn to_observe(&self) -> BTreeMap<String, Vec<String>> {
         let mut ask: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (id, record) in &self.sessions {
             let open = record.needs_slot() && record.phase.is_none_or(|phase| phase >= Phase::Sent);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::tests::{add, at, client, host, seen, wants};
+use super::tests::{add, at, client, host, seen};
 use super::*;
 use crate::protocol::FarState;
 use crate::state::{Admission, BackendKind, Client, Phase, State, decode, encode};
@@ -97,10 +97,10 @@ impl World {
 
     fn wants(rented: bool, at_most: Option<usize>) -> Wants {
         if !rented {
-            return wants(BackendKind::Ssh);
+            return Wants::any(BackendKind::Ssh);
         }
         let make = Some(Make { name: "vm".into(), capacity: 2, at_most });
-        Wants { make, size: "s".into(), ..wants(BackendKind::Azlin) }
+        Wants { make, size: "s".into(), ..Wants::any(BackendKind::Azlin) }
     }
 
     /// Errors are answers here: what must hold is looked at after each event.

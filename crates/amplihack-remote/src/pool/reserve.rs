@@ -181,6 +181,21 @@ impl State {
 }
 
 impl Wants {
+    /// Any machine that is there and is reached by `backend`, for the pool's sessions.
+    pub fn any(backend: BackendKind) -> Self {
+        Self {
+            backend,
+            host: None,
+            size: String::new(),
+            region: String::new(),
+            labels: BTreeSet::new(),
+            except: BTreeSet::new(),
+            made_for: MadeFor::Pool,
+            reuse: true,
+            make: None,
+        }
+    }
+
     /// Whether a machine is what is wanted, be it full or not.
     pub fn fit(&self, machine: &Machine) -> bool {
         let same = |wanted: &str, have: &str| wanted.is_empty() || wanted.eq_ignore_ascii_case(have);

@@ -19,23 +19,9 @@ pub(super) fn client(pid: u32) -> Client {
     Client { pid, start_time: 1, boot: "b".into(), host: "h".into() }
 }
 
-pub(super) fn wants(backend: BackendKind) -> Wants {
-    Wants {
-        backend,
-        host: None,
-        size: String::new(),
-        region: String::new(),
-        labels: BTreeSet::new(),
-        except: BTreeSet::new(),
-        made_for: MadeFor::Pool,
-        reuse: true,
-        make: None,
-    }
-}
-
 fn rented(size: &str, region: &str, capacity: usize) -> Wants {
     let make = Some(Make { name: "vm".into(), capacity, at_most: None });
-    Wants { size: size.into(), region: region.into(), make, ..wants(BackendKind::Azlin) }
+    Wants { size: size.into(), region: region.into(), make, ..Wants::any(BackendKind::Azlin) }
 }
 
 pub(super) fn host(name: &str, capacity: usize) -> Machine {
@@ -47,6 +33,11 @@ pub(super) fn add(state: &mut State, count: usize) -> Vec<String> {
     let new =
         NewSession { prompt: "p".into(), command: CommandMode::Auto, max_turns: 10, memory_mb: Some(32_768) };
     (0..count).map(|_| state.add(new.clone(), at(0)).unwrap()).collect()
+}
+
+/// What `gc` gives back: idle machines that nothing keeps.
+fn removable(state: &State, idle: Duration, now: Timestamp) -> Vec<String> {
+    state.idle(idle, now).into_iter().filter(|name| state.kept(name, false).is_none()).collect()
 }
 
 pub(super) fn seen(id: &str, far: FarState) -> SeenSession {
@@ -83,7 +74,7 @@ fn one(phase: Phase) -> (State, String) {
     let mut state = State::default();
     state.know(host("h", 1), at(0));
     let id = add(&mut state, 1).remove(0);
-    state.reserve(std::slice::from_ref(&id), &wants(BackendKind::Ssh), &client(1), at(0)).unwrap();
+    state.reserve(std::slice::from_ref(&id), &Wants::any(BackendKind::Ssh), &client(1), at(0)).unwrap();
     match phase {
         Phase::Queued => unreachable!(),
         Phase::Started => drop(state.started(&id, at(10)).unwrap()),
@@ -107,13 +98,13 @@ fn sessions_are_shared_out_over_hosts_and_what_finds_no_room_waits() {
     state.know(host("a", 1), at(0));
     state.know(host("b", 3), at(0));
     let ids = add(&mut state, 5);
-    let got = state.reserve(&ids, &wants(BackendKind::Ssh), &client(1), at(0)).unwrap();
+    let got = state.reserve(&ids, &Wants::any(BackendKind::Ssh), &client(1), at(0)).unwrap();
     assert_eq!(machines(&got, &ids[..4]), ["b", "b", "a", "b"]);
     assert_eq!((got.queued, got.to_make), (vec![ids[4].clone()], vec![]));
-    let again = state.reserve(&ids[..4], &wants(BackendKind::Ssh), &client(1), at(0)).unwrap();
+    let again = state.reserve(&ids[..4], &Wants::any(BackendKind::Ssh), &client(1), at(0)).unwrap();
     assert_eq!(again.placed, got.placed, "asking again changes nothing");
     state.ended(&ids[0], 0, at(1), at(1)).unwrap();
-    let got = state.reserve(&ids, &wants(BackendKind::Ssh), &client(1), at(0)).unwrap();
+    let got = state.reserve(&ids, &Wants::any(BackendKind::Ssh), &client(1), at(0)).unwrap();
     assert_eq!((got.placed[&ids[4]].as_str(), got.ended), ("b", vec![ids[0].clone()]));
 }
 
@@ -126,11 +117,11 @@ fn a_host_is_chosen_by_name_labels_and_backend_and_not_when_it_is_closed() {
         let ids = add(state, 1);
         state.reserve(&ids, &wants, &client(1), at(0)).unwrap().placed.into_values().next()
     };
-    let ssh = || wants(BackendKind::Ssh);
+    let ssh = || Wants::any(BackendKind::Ssh);
     assert_eq!(place(&mut state, Wants { labels: ["gpu".into()].into(), ..ssh() }).as_deref(), Some("a"));
     assert_eq!(place(&mut state, Wants { labels: ["tpu".into()].into(), ..ssh() }), None);
     assert_eq!(place(&mut state, Wants { host: Some("b".into()), ..ssh() }).as_deref(), Some("b"));
-    assert_eq!(place(&mut state, wants(BackendKind::Slurm)), None);
+    assert_eq!(place(&mut state, Wants::any(BackendKind::Slurm)), None);
     for closed in [Admission::Cordoned, Admission::Draining] {
         state.set_admission("b", closed).unwrap();
         assert_eq!(place(&mut state, Wants { host: Some("b".into()), ..ssh() }), None);
@@ -308,7 +299,7 @@ fn a_lost_session_has_failed_without_a_code_until_its_end_or_itself_is_found() {
         );
 
         let other = add(&mut state, 1);
-        state.reserve(&other, &wants(BackendKind::Ssh), &client(2), at(50)).unwrap();
+        state.reserve(&other, &Wants::any(BackendKind::Ssh), &client(2), at(50)).unwrap();
         let did = reconcile(&mut state, &answer("h", &id, FarState::Running), ALIVE);
         assert_eq!(did.changes, [Change::Stray(id.clone(), "h".into())]);
     }
@@ -413,14 +404,14 @@ fn a_machine_is_kept_for_its_sessions_its_results_and_its_owner() {
     state.ended(&ids[0], 0, at(3), at(3)).unwrap();
     assert_eq!(state.kept("vm", false), Some(Kept::Results(ids.clone())));
     assert_eq!(state.kept("vm", true), None, "the user gives them up");
-    assert_eq!(state.removable(Duration::ZERO, at(9)), [""; 0]);
+    assert_eq!(removable(&state, Duration::ZERO, at(9)), [""; 0]);
     let retrieved =
         crate::state::Retrieved { refs: vec!["r".into()], verified: true, at: at(4), log_bytes: 0 };
     state.session_mut(&ids[0]).unwrap().retrieved = Some(retrieved);
-    assert_eq!(state.removable(Duration::from_secs(6), at(8)), [""; 0]);
-    assert_eq!(state.removable(Duration::from_secs(6), at(9)), ["vm"]);
+    assert_eq!(removable(&state, Duration::from_secs(6), at(8)), [""; 0]);
+    assert_eq!(removable(&state, Duration::from_secs(6), at(9)), ["vm"]);
     state.set_admission("vm", Admission::Draining).unwrap();
-    assert_eq!(state.removable(Duration::from_hours(1), at(8)), ["vm"]);
+    assert_eq!(removable(&state, Duration::from_hours(1), at(8)), ["vm"]);
     state.set_admission("vm", Admission::Open).unwrap();
 
     state.begin_removal("vm", false, &client(1), at(9)).unwrap();
@@ -431,7 +422,7 @@ fn a_machine_is_kept_for_its_sessions_its_results_and_its_owner() {
     assert_eq!(reconcile(&mut state, &Observations::default(), DEAD).actions, [Action::LookUp("vm".into())]);
     let mut there = state.clone();
     reconcile(&mut there, &looked_up("vm", LookedUp::There(Found::default())), DEAD);
-    assert_eq!(there.removable(Duration::from_hours(1), at(9)), ["vm"], "it may be deleted again");
+    assert_eq!(removable(&there, Duration::from_hours(1), at(9)), ["vm"], "it may be deleted again");
     reconcile(&mut state, &looked_up("vm", LookedUp::Gone), DEAD);
     assert!(!state.vm_pool.contains_key("vm"));
 }
@@ -441,7 +432,7 @@ fn a_capacity_that_was_made_smaller_comes_as_sessions_end() {
     let mut state = State::default();
     state.know(host("h", 3), at(0));
     let ids = add(&mut state, 3);
-    state.reserve(&ids, &wants(BackendKind::Ssh), &client(1), at(0)).unwrap();
+    state.reserve(&ids, &Wants::any(BackendKind::Ssh), &client(1), at(0)).unwrap();
     state.know(host("h", 1), at(1));
     assert_eq!(state.vm_pool["h"].capacity, 3);
     for (id, capacity) in ids.iter().zip([2, 1, 1]) {

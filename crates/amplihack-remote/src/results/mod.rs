@@ -2,6 +2,8 @@
 //! Work tree, index, HEAD and every other ref stay as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
 use amplihack_utils::env::Env;
@@ -82,9 +84,10 @@ async fn fetch_and_compare(options: ResultsOptions<'_>) -> Result<Results, Error
         return Err(ErrorContext::new(message).with("reason", "base").with("hint", hint));
     }
     let offered = verified(&git, &bundle).await?;
+    sound(&git, &bundle).await?;
     fetch(&git, &bundle, &place).await?;
     let branches = branches(&git, &place).await?;
-    let mut results = compare(&git, &options, &place, &branches).await?;
+    let mut results = compare(&git, &options, &branches).await?;
     let refused = offered.iter().filter(|(name, _)| !branches.contains_key(*name)).count();
     if refused > 0 {
         results
@@ -104,7 +107,7 @@ fn namespace(session_id: &str) -> Result<String, ErrorContext> {
 }
 
 /// Branches that a bundle offers, with their commits, after a look at whether it can be fetched.
-async fn verified(git: &Git<'_>, bundle: &Path) -> Result<BTreeMap<String, String>, ErrorContext> {
+async fn verified(git: &Git, bundle: &Path) -> Result<BTreeMap<String, String>, ErrorContext> {
     let arguments = |verb: &'static str| ["bundle".as_ref(), verb.as_ref(), bundle.as_os_str()];
     let damaged = |error: ErrorContext| {
         error.with("reason", "verify").with("hint", "fetch the results again; nothing was changed here")
@@ -131,7 +134,40 @@ async fn verified(git: &Git<'_>, bundle: &Path) -> Result<BTreeMap<String, Strin
     Ok(heads.into_iter().filter_map(branch).collect())
 }
 
-async fn fetch(git: &Git<'_>, bundle: &Path, place: &str) -> Result<(), ErrorContext> {
+/// Looks at each object of a bundle: a file named `.git/…` is in none that git itself made. Git before 2.46 does not look when it fetches
+/// from a bundle. What it finds is written beside the bundle.
+async fn sound(git: &Git, bundle: &Path) -> Result<(), ErrorContext> {
+    let unread =
+        |error: std::io::Error| ErrorContext::new(format!("{} could not be read: {error}", bundle.display()));
+    let mut pack = BufReader::new(File::open(bundle).map_err(unread)?);
+    let mut line = Vec::new();
+    // The header ends with an empty line.
+    while pack.read_until(b'\n', &mut line).map_err(unread)? > 0 && line != b"\n" {
+        line.clear();
+    }
+    let at = pack.stream_position().map_err(unread)?;
+    let mut pack = pack.into_inner();
+    pack.seek(SeekFrom::Start(at)).map_err(unread)?;
+    let private = tempfile::tempdir_in(bundle.parent().unwrap_or(bundle)).map_err(unread)?;
+    let objects =
+        git.run("find its objects", ["rev-parse", "--path-format=absolute", "--git-path", "objects"]);
+    let objects = git::path(&objects.await?);
+    // Not by the environment, where a colon in a path would end it.
+    let mut list = objects.into_os_string();
+    list.push("\n");
+    let info = private.path().join("info");
+    std::fs::create_dir(&info)
+        .and_then(|()| std::fs::write(info.join("alternates"), list.as_encoded_bytes()))
+        .map_err(unread)?;
+    let more = [("GIT_OBJECT_DIRECTORY", private.path().as_os_str())];
+    let words = ["index-pack", "--stdin", "--fix-thin", "--strict"];
+    git.read_file("look at the results", words, pack, &more).await.map(drop).map_err(|error| {
+        let hint = "do not take them: somebody made them by hand; nothing was changed here";
+        error.with("reason", "unsound").with("hint", hint)
+    })
+}
+
+async fn fetch(git: &Git, bundle: &Path, place: &str) -> Result<(), ErrorContext> {
     let refspec = format!("+refs/heads/*:{place}*");
     let settings =
         ["-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "fetch.writeCommitGraph=false"];
@@ -154,7 +190,7 @@ async fn fetch(git: &Git<'_>, bundle: &Path, place: &str) -> Result<(), ErrorCon
 }
 
 /// A session's branches, with their commits.
-async fn branches(git: &Git<'_>, place: &str) -> Result<BTreeMap<String, String>, ErrorContext> {
+async fn branches(git: &Git, place: &str) -> Result<BTreeMap<String, String>, ErrorContext> {
     let arguments = ["for-each-ref", "--format=%(objectname) %(refname)", place];
     let said = git.run("list the results", arguments).await?;
     let lines = String::from_utf8_lossy(&said).into_owned();
@@ -166,9 +202,8 @@ async fn branches(git: &Git<'_>, place: &str) -> Result<BTreeMap<String, String>
 }
 
 async fn compare(
-    git: &Git<'_>,
+    git: &Git,
     options: &ResultsOptions<'_>,
-    place: &str,
     branches: &BTreeMap<String, String>,
 ) -> Result<Results, ErrorContext> {
     let mut results = Results::default();
@@ -197,15 +232,13 @@ async fn compare(
     }
     results.summary.conflicts = conflicts.into_iter().collect();
     results.wip = options.wip.filter(|wip| branches.contains_key(*wip)).map(str::to_owned);
-    let short = place.strip_prefix("refs/remotes/").unwrap_or(place);
-    results.advice =
-        branches.keys().map(|branch| format!("git merge {}", quoted(&format!("{short}{branch}")))).collect();
+    results.advice = branches.keys().map(|branch| merge(options.session_id, branch)).collect();
     results.summary.branches = branches.keys().cloned().collect();
     Ok(results)
 }
 
 /// Files that would conflict if `commit` were merged into HEAD now; or why that cannot be told.
-async fn conflicts_of(git: &Git<'_>, commit: &str) -> Result<Result<Vec<String>, String>, ErrorContext> {
+async fn conflicts_of(git: &Git, commit: &str) -> Result<Result<Vec<String>, String>, ErrorContext> {
     let arguments = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", "HEAD", commit];
     let said = git.says(arguments, &[]).await?;
     if said.code == 129 || said.stderr.contains("usage:") {
@@ -216,6 +249,12 @@ async fn conflicts_of(git: &Git<'_>, commit: &str) -> Result<Result<Vec<String>,
     }
     let names = said.stdout.split(|&byte| byte == 0).skip(1).filter(|name| !name.is_empty());
     Ok(Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()))
+}
+
+/// The command that brings a branch of a session into the one that is checked out here. It is safe to paste.
+pub fn merge(session_id: &str, branch: &str) -> String {
+    let place = PLACE.strip_prefix("refs/remotes/").unwrap_or(PLACE);
+    format!("git merge {}", quoted(&format!("{place}/{session_id}/{branch}")))
 }
 
 /// A word for a shell: names of branches come from the far side, and people paste what they are told to run.

@@ -133,7 +133,7 @@ impl Machine {
     }
 
     /// Whether a new session may come to it.
-    pub fn admits(&self) -> bool {
+    pub(crate) fn admits(&self) -> bool {
         self.admission == Admission::Open && self.removing.is_none() && self.free() > 0
     }
 

@@ -108,7 +108,7 @@ impl State {
     }
 
     /// The sessions that were made by the call with this key, in the order of its prompts.
-    pub fn made_by_key(&self, key: &str) -> Vec<&SessionRecord> {
+    pub(crate) fn made_by_key(&self, key: &str) -> Vec<&SessionRecord> {
         let mut made: Vec<_> =
             self.sessions.values().filter(|record| record.idempotency_key.as_deref() == Some(key)).collect();
         made.sort_by_key(|record| record.prompt_number);

@@ -152,12 +152,12 @@ impl From<Session> for SessionRecord {
 
 impl SessionRecord {
     /// Whether it takes up a slot: it is neither at its end nor without a machine.
-    pub fn needs_slot(&self) -> bool {
+    pub(crate) fn needs_slot(&self) -> bool {
         !self.session.status.is_final() && self.phase != Some(Phase::Queued)
     }
 
     /// Whether results may be waiting on its machine: it got there, and they were not verified here.
-    pub fn has_results_there(&self) -> bool {
+    pub(crate) fn has_results_there(&self) -> bool {
         let began = || self.session.started_at.is_some();
         let got_there = self.phase.map_or_else(began, |phase| phase >= Phase::Claimed);
         got_there && self.retrieved.as_ref().is_none_or(|retrieved| !retrieved.verified)

@@ -5,9 +5,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use amplihack_utils::env::Env;
+use amplihack_utils::hex::hex;
 use sha2::{Digest, Sha256};
-
-use crate::hex::hex;
 
 /// The longest name of a socket, without its end.
 const LONGEST: usize = 107;

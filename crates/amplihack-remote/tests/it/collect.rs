@@ -44,7 +44,7 @@ async fn nothing_done_is_nothing_to_bring() {
         let spec = place.session(1, "echo x >ignored; git branch other; touch file");
         assert_eq!(place.done(&spec).await, FarState::Ended(0));
         let (collected, _) = brought(&place, &spec.id).await;
-        assert_eq!(collected, Collected { bytes: 0, sha256: String::new(), wip: None });
+        assert_eq!(collected, Collected { bytes: 0, sha256: String::new(), wip: None, left: Vec::new() });
     }
 }
 

@@ -224,3 +224,30 @@ async fn what_a_repository_configures_is_not_started_by_a_pull() {
     assert!(!sprung.exists());
     assert!(!pair.refs().contains(TWO));
 }
+
+#[tokio::test]
+async fn what_no_git_would_write_is_refused() {
+    for (name, mode, text) in [
+        (".git", "040000", ""),
+        ("..", "040000", ""),
+        (".gitmodules", "100644", "[submodule \"-u\"]\n\tpath = s\n\turl = -u./payload\n"),
+    ] {
+        let pair = Pair::new().await;
+        let git = |args: &[&str]| pair.here.git_in(&pair.far, args.iter().copied());
+        std::fs::write(pair.far.join("evil"), if text.is_empty() { "evil" } else { text }).unwrap();
+        let blob = git(&["hash-object", "-w", "evil"]);
+        let tree = |mode: &str, id: &str, name: &str| {
+            let kind = if mode == "040000" { "tree" } else { "blob" };
+            std::fs::write(pair.far.join("lines"), format!("{mode} {kind} {id}\t{name}\n")).unwrap();
+            pair.here.git_in(&pair.far, ["-c", "alias.t=!git mktree --missing <lines", "t"])
+        };
+        let inner = if mode == "040000" { tree("100755", &blob, "post-checkout") } else { blob };
+        let outer = tree(mode, &inner, name);
+        let commit = git(&["commit-tree", &outer, "-p", "HEAD", "-m", "evil"]);
+        git(&["update-ref", "HEAD", &commit]);
+        let bundle = pair.here.collect(&pair.far, &pair.base, None);
+        let error = pair.bring(&bundle, ONE, None).await.unwrap_err();
+        assert_eq!(error.fact("reason"), Some("unsound"), "{name}: {error}");
+        assert_eq!(pair.refs(), "", "{name}");
+    }
+}

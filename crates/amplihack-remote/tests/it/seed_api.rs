@@ -138,6 +138,7 @@ fn a_manager_keeps_sessions_in_the_documented_form() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("state/remote-state.json");
     let mut manager = SessionManager::new(Some(file.clone())).unwrap();
+    // The document's own example, here for its form and in `state.rs` for what it does.
     let session = manager
         .create_session(
             "amplihack-azureuser-20260502",

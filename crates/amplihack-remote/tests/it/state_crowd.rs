@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use amplihack_remote::pool::{Make, Observations, Wants};
-use amplihack_remote::state::{BackendKind, Client, Machine, MadeFor, NewSession, Phase, State, Vm};
+use amplihack_remote::state::{BackendKind, Client, Machine, NewSession, Phase, State, Vm};
 use amplihack_remote::{CommandMode, RemoteError, SessionManager, state_lock};
 use amplihack_utils::env::Env;
 use jiff::Timestamp;
@@ -18,17 +18,7 @@ const ROUNDS: &str = "STATE_CROWD_ROUNDS";
 fn wants(backend: BackendKind) -> Wants {
     let make =
         (backend == BackendKind::Azlin).then(|| Make { name: "made".into(), capacity: 2, at_most: Some(3) });
-    Wants {
-        backend,
-        host: None,
-        size: String::new(),
-        region: String::new(),
-        labels: BTreeSet::new(),
-        except: BTreeSet::new(),
-        made_for: MadeFor::Pool,
-        reuse: true,
-        make,
-    }
+    Wants { make, ..Wants::any(backend) }
 }
 
 /// One round of a process: a session is added and reserved, goes forward if it has a slot, and ends one way or another.

@@ -1,6 +1,5 @@
 //! A machine for sessions: a root directory, a shell to run the far side by, and a repository to send.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use amplihack_remote::protocol::{FarState, Observed, SessionSpec};
 use amplihack_remote::{LocalRunner, RemoteCommandRunner};
 use amplihack_testkit::procs::Sweep;
 use amplihack_utils::env::Env;
+use amplihack_utils::hex::hex;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
@@ -200,10 +200,7 @@ pub(crate) fn id(number: u16) -> String {
 }
 
 pub(crate) fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").unwrap();
-        text
-    })
+    hex(Sha256::digest(bytes))
 }
 
 /// Every file below `path` that has `part` in it.

@@ -127,11 +127,6 @@ impl Network {
         &self.inner.home
     }
 
-    /// The client's ssh configuration. A host key that was not seen before is taken for known, a changed one refused.
-    pub fn ssh_config(&self) -> PathBuf {
-        self.home().join(".ssh/config")
-    }
-
     /// The directory that all hosts have at `/opt/tools`, read only and first in PATH. Links in it lead nowhere on a host.
     pub fn tools(&self) -> PathBuf {
         self.inner.directory.path().join("tools")

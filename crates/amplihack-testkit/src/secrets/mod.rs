@@ -1,6 +1,7 @@
 //! Files with made-up credentials in them, and files with what only looks like some.
 //!
 //! Every value is drawn when it is asked for, the same for the same seed: none stands in the source, where a forge would refuse it.
+//! The cases are tables: they look alike, and each is another credential in other surroundings.
 
 mod alike;
 mod draw;

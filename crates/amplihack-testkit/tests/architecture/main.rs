@@ -8,6 +8,7 @@
 mod crates;
 mod docs;
 mod files;
+mod readers;
 mod source;
 mod words;
 

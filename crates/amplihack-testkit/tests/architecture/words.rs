@@ -4,7 +4,7 @@ use crate::source::Source;
 use crate::{none, sources};
 
 /// The scripted agent plays an agent: it reads an agent's command line.
-const SCRIPTED_AGENT: &str = "crates/amplihack-probe/src/scripted";
+pub(crate) const SCRIPTED_AGENT: &str = "crates/amplihack-probe/src/scripted";
 const SYS: &str = "crates/amplihack-utils/src/sys";
 
 fn in_sys(source: &Source) -> bool {
@@ -12,7 +12,7 @@ fn in_sys(source: &Source) -> bool {
 }
 
 /// Places of `needles` in files that `may_not` have them.
-fn places(may_not: impl Fn(&Source) -> bool, needles: &[&str]) -> Vec<String> {
+pub(crate) fn places(may_not: impl Fn(&Source) -> bool, needles: &[&str]) -> Vec<String> {
     let sources = sources();
     let watched = sources.iter().filter(|source| may_not(source));
     watched.flat_map(|source| needles.iter().flat_map(|needle| source.places(needle))).collect()

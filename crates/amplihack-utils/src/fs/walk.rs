@@ -214,6 +214,28 @@ mod tests {
     }
 
     #[test]
+    fn an_open_file_is_known_by_its_path_and_a_pipe_by_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = fs::canonicalize(dir.path()).unwrap().join("file");
+        fs::write(&file, "").unwrap();
+        assert_eq!(opened_path(fs::File::open(&file).unwrap()), Some(file));
+        assert_eq!(opened_path(io::pipe().unwrap().0), None);
+    }
+
+    #[test]
+    fn only_a_directory_that_is_there_has_a_real_path() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("file"), "").unwrap();
+        let kind = |path: &Path| real_directory(path).unwrap_err().kind();
+        assert_eq!(kind(&dir.path().join("file")), io::ErrorKind::NotADirectory);
+        fs::create_dir(dir.path().join("gone")).unwrap();
+        let open = fs::File::open(dir.path().join("gone")).unwrap();
+        fs::remove_dir(dir.path().join("gone")).unwrap();
+        let way = format!("/proc/self/fd/{}", open.as_raw_fd());
+        assert_eq!(kind(Path::new(&way)), io::ErrorKind::NotFound, "the kernel still knows it by a name");
+    }
+
+    #[test]
     fn a_real_path_equals_the_canonical_one() {
         let dir = tempfile::tempdir().unwrap();
         let odd = dir.path().join("x (deleted)");

@@ -137,6 +137,20 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_a_mebibyte_gets_the_line_and_a_larger_one_is_left_alone() {
+        let (_dir, root) = repository();
+        let file = root.join(".git/info/exclude");
+        let long = format!("#{}\n", "x".repeat(1024 * 1024 - 2));
+        fs::write(&file, &long).unwrap();
+        hide(&root, &root).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), long.clone() + "/.claude/runtime/\n");
+        let longer = format!("#{long}");
+        fs::write(&file, &longer).unwrap();
+        assert!(hide(&root, &root).is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), longer);
+    }
+
+    #[test]
     fn a_linked_exclude_file_stays_a_link() {
         let (dir, root) = repository();
         let shared = dir.path().join("shared");
@@ -146,6 +160,29 @@ mod tests {
         hide(&root, &root).unwrap();
         assert!(root.join(".git/info/exclude").is_symlink());
         assert_eq!(fs::read_to_string(&shared).unwrap(), "*.o\n/.claude/runtime/\n");
+    }
+
+    #[test]
+    fn a_link_in_a_circle_is_left_alone() {
+        let (_dir, root) = repository();
+        let file = root.join(".git/info/exclude");
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("exclude", &file).unwrap();
+        assert!(hide(&root, &root).is_err());
+        assert!(file.is_symlink());
+    }
+
+    #[test]
+    fn a_path_may_be_as_long_as_paths_are_and_not_without_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(".git");
+        let said = |length: usize| {
+            let path = "x".repeat(length);
+            fs::write(&file, format!("gitdir: {path}")).unwrap();
+            path_in(&file, b"gitdir:").map(|found| found == Path::new(&path))
+        };
+        assert_eq!(said(4096), Some(true));
+        assert_eq!(said(8 * 1024 + 1), None);
     }
 
     #[test]

@@ -116,3 +116,20 @@ impl Explain for ContextError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_has_its_kind() {
+        let path = PathBuf::from("p");
+        for (error, kind) in [
+            (ContextError::Outside { path: path.clone(), anchor: path.clone() }, "context_outside"),
+            (ContextError::io(&path)(io::ErrorKind::NotFound.into()), "context_io"),
+            (ContextError::Damaged { path, line: 1, column: 1 }, "context_damaged"),
+        ] {
+            assert_eq!(error.kind(), kind);
+        }
+    }
+}

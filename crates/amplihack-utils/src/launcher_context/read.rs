@@ -164,7 +164,7 @@ impl Context {
     /// Refuses a context that is older than [`MAX_AGE`], unless the process that wrote it lives.
     ///
     /// Its age is that of `started_at`, or of the file if there is none or it lies more than clocks differ in the future.
-    pub fn check_age(&self, live: &dyn Liveness, now: Timestamp) -> Result<(), Unusable> {
+    pub(crate) fn check_age(&self, live: &dyn Liveness, now: Timestamp) -> Result<(), Unusable> {
         let mut ages =
             [self.started_at, self.modified].into_iter().flatten().map(|time| now.duration_since(time));
         let age = ages.find(|age| *age >= -MAX_SKEW);
@@ -197,6 +197,9 @@ mod tests {
     fn brackets_in_strings_have_no_depth() {
         let text = r#"{"launcher":"amp","x":"[[[[[[[[[[\"[[[[[[[[[[\\"}"#;
         assert_eq!(parse(text.as_bytes(), None).unwrap().launcher, AgentBinary::Amp);
+        assert_eq!(depth(br"\[["), 2, "outside of strings a backslash hides nothing");
+        assert_eq!(depth(br#"[["]]"[["#), 4, "a bracket in a string closes nothing");
+        assert_eq!(depth(b"[[]{}[]]{}"), 2, "what is closed does not count any more");
     }
 
     #[test]

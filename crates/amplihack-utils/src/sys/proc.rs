@@ -1,7 +1,10 @@
 //! Facts about processes, read from `/proc`.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -30,6 +33,18 @@ impl Proc {
     pub fn parse(stat: &[u8]) -> Option<Self> {
         parse(stat)
     }
+}
+
+/// The file of this program; the one that stands in its place now, if another version was put there while it runs.
+pub fn own_file() -> io::Result<PathBuf> {
+    std::env::current_exe().map(standing)
+}
+
+fn standing(program: PathBuf) -> PathBuf {
+    // The kernel's word for a name that leads elsewhere by now.
+    let name = program.as_os_str().as_bytes().strip_suffix(b" (deleted)");
+    let named = name.map(|name| PathBuf::from(OsStr::from_bytes(name)));
+    named.filter(|_| !program.exists()).unwrap_or(program)
 }
 
 /// All processes that can be seen, in no order.
@@ -178,9 +193,22 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Proc, children, environ_has, is_main_thread, parse, process_alive, processes, start_time};
+    use super::{
+        Proc, children, environ_has, is_main_thread, parse, process_alive, processes, standing, start_time,
+    };
 
     const LINE: &str = "42 (a) b (c) Z 7 40 39 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 10 11 12";
+
+    #[test]
+    fn a_program_that_was_replaced_is_found_where_it_stood() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("a program");
+        let gone = dir.path().join("a program (deleted)");
+        assert_eq!(standing(gone.clone()), program);
+        assert_eq!(standing(program.clone()), program);
+        std::fs::write(&gone, "").unwrap();
+        assert_eq!(standing(gone.clone()), gone, "a name that is really so");
+    }
 
     #[test]
     fn a_process_that_is_always_in_an_exec_keeps_its_environment() {

@@ -48,6 +48,13 @@ impl<'a> Rule<'a> {
         Self { tool, about: about.filter(|about| !vague && !["", "*", ":*"].contains(about)), vague }
     }
 
+    /// Whether it says neither a tool nor a server: no rule of Copilot's can be made of it.
+    fn is_nameless(&self) -> bool {
+        let name =
+            self.tool.strip_prefix("mcp__").map_or(self.tool, |name| name.split("__").next().unwrap_or(name));
+        name.is_empty()
+    }
+
     fn known(&self) -> Option<&'static Tool> {
         TOOLS.iter().find(|tool| tool.name == self.tool)
     }
@@ -66,7 +73,8 @@ impl<'a> Rule<'a> {
 /// Copilot's flags that take away what Claude's rule `rule` names. Never less than that; more where Copilot has no rule so fine.
 pub fn denied(rule: &str) -> Vec<String> {
     let rule = Rule::read(rule);
-    if rule.tool == "*" {
+    // What it was to deny cannot be told: nothing less than all.
+    if rule.tool == "*" || rule.is_nameless() {
         return vec![super::NO_TOOLS.to_owned()];
     }
     if let Some(server) = rule.of_server() {
@@ -89,7 +97,7 @@ pub fn denied(rule: &str) -> Vec<String> {
 #[expect(clippy::result_unit_err, reason = "there is nothing more to say than that it cannot be said")]
 pub fn allowed(rule: &str) -> Result<Option<String>, ()> {
     let rule = Rule::read(rule);
-    if rule.vague {
+    if rule.vague || rule.is_nameless() {
         return Err(());
     }
     if let Some(server) = rule.of_server() {
@@ -132,6 +140,9 @@ mod tests {
             ("Bash(git add, git rm)", &["--deny-tool=shell"]),
             ("Bash(git", &["--deny-tool=shell"]),
             ("*", &["--available-tools=amplihack-nothing"]),
+            ("(", &["--available-tools=amplihack-nothing"]),
+            ("mcp__", &["--available-tools=amplihack-nothing"]),
+            ("mcp____t", &["--available-tools=amplihack-nothing"]),
         ] {
             assert_eq!(denied(rule), flags, "{rule}");
         }
@@ -153,6 +164,8 @@ mod tests {
             ("Bash(git add, git rm)", Err(())),
             ("Bash(git", Err(())),
             ("*", Err(())),
+            ("mcp__", Err(())),
+            ("mcp____t", Err(())),
         ] {
             assert_eq!(allowed(rule), expected, "{rule}");
         }

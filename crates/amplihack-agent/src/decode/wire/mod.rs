@@ -90,7 +90,7 @@ macro_rules! record {
 }
 
 pub(crate) use list::{List, Values};
-pub(crate) use scalar::{Flag, Int, Real, Str};
+pub(crate) use scalar::{Flag, Int, Real, Str, whole_input};
 pub(crate) use {missing, record};
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Visitor};
 
 use super::missing;
+use crate::event::Totals;
 
 /// A text.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +66,11 @@ impl Int {
     pub(crate) fn counted(self) -> Option<u64> {
         self.0.and_then(|number| u64::try_from(number).ok())
     }
+}
+
+/// Amounts of an agent that counts what it read from and wrote to the cache as input.
+pub(crate) fn whole_input(input: Int, output: Int, cache_read: Int, cache_write: Int) -> Totals {
+    Totals::of_whole_input(input.count(), output.count(), cache_read.count(), cache_write.count())
 }
 
 impl<'de> Deserialize<'de> for Int {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Instant;
 
+use amplihack_export::visible;
 use amplihack_orchestration::progress::{checked_name, phase_name};
 use amplihack_orchestration::{Progress, Summary, View};
 use amplihack_utils::launcher_context::SessionId;
@@ -90,7 +91,7 @@ impl Board {
     fn clear(&self) {
         let lines = self.drawn.replace(0);
         if lines > 0 {
-            ui::progress(&format!("\x1b[{lines}A\x1b[J"));
+            ui::draw(&format!("\x1b[{lines}A\x1b[J"));
         }
     }
 
@@ -99,11 +100,11 @@ impl Board {
         let rows = self.rows.borrow();
         for row in rows.iter() {
             let short = row.id.as_str().rsplit('-').next().unwrap_or_default();
-            let _ = writeln!(text, "\x1b[2K{short} {}", row.view.line(row.started.elapsed()));
+            let _ = writeln!(text, "\x1b[2K{short} {}", visible(&row.view.line(row.started.elapsed())));
         }
         self.clear();
         self.drawn.set(rows.len());
-        ui::progress(&text);
+        ui::draw(&text);
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::args::Place;
 use super::check::code;
-use super::court::{Court, as_json};
+use super::policies::{Policies, as_json};
 use crate::ui::{self, Failure};
 
 /// Bytes of one line. A command of a megabyte, every byte escaped, fits.
@@ -109,7 +109,7 @@ impl Lines {
 }
 
 /// Answers every line as it comes.
-pub(super) fn run(file: &Path, place: &Place, court: &mut Court<'_>) -> Result<u8, Failure> {
+pub(super) fn run(file: &Path, place: &Place, policies: &mut Policies<'_>) -> Result<u8, Failure> {
     let mut lines = Lines::open(file)?;
     let mut strictest = Decision::None;
     let mut bad = false;
@@ -119,7 +119,7 @@ pub(super) fn run(file: &Path, place: &Place, court: &mut Court<'_>) -> Result<u
             Ok(row) => {
                 let cwd = row.cwd.as_deref().or(place.cwd.as_deref());
                 let branch = row.branch.as_deref().or(place.branch.as_deref());
-                let explanation = court.explain(row.command.as_bytes(), cwd, branch)?;
+                let explanation = policies.explain(row.command.as_bytes(), cwd, branch)?;
                 strictest = strictest.max(explanation.verdict.decision);
                 as_json(&explanation)
             }

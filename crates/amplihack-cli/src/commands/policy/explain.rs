@@ -8,7 +8,7 @@ use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
 use super::args::{ExplainArgs, one};
-use super::court::{Court, as_json};
+use super::policies::{Policies, as_json};
 use crate::ui::{self, Failure};
 
 /// Scripts of more lines are shown only where something is underlined.
@@ -18,7 +18,7 @@ const WHOLE_LINES: usize = 20;
 pub(crate) fn run(args: &ExplainArgs, env: &Env) -> Result<u8, Failure> {
     let script = one(&args.words, "explain")?;
     let explanation =
-        Court::new(env)?.explain(script, args.place.cwd.as_deref(), args.place.branch.as_deref())?;
+        Policies::new(env)?.explain(script, args.place.cwd.as_deref(), args.place.branch.as_deref())?;
     if args.json {
         ui::data(&format!("{:#}\n", detailed(&explanation)))?;
     } else {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::args::TestArgs;
 use super::batch::{Lines, Row};
-use super::court::Court;
+use super::policies::Policies;
 use crate::ui::{self, Failure};
 
 /// A row that came out otherwise.
@@ -35,7 +35,7 @@ struct Tally {
 
 /// Judges every row; 1 if one came out otherwise.
 pub(crate) fn run(args: &TestArgs, env: &Env) -> Result<u8, Failure> {
-    let mut court = Court::new(env)?;
+    let mut policies = Policies::new(env)?;
     let mut lines = Lines::open(&args.file)?;
     let mut tally = Tally::default();
     while let Some(next) = lines.next() {
@@ -44,7 +44,8 @@ pub(crate) fn run(args: &TestArgs, env: &Env) -> Result<u8, Failure> {
         let row = line.and_then(|line| Row::parse(&line)).map_err(bad)?;
         let expected =
             expected(&row).map_err(|why| Failure::input(format!("{}:{number}: {why}", lines.name())))?;
-        let explanation = court.explain(row.command.as_bytes(), row.cwd.as_deref(), row.branch.as_deref())?;
+        let explanation =
+            policies.explain(row.command.as_bytes(), row.cwd.as_deref(), row.branch.as_deref())?;
         tally.count(number, row.command, expected, &explanation);
     }
     if tally.rows == 0 {

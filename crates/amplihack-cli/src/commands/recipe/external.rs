@@ -9,6 +9,7 @@ use amplihack_utils::agent_binary::{ENV_VAR, System, resolve_in};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 use amplihack_utils::launcher_context::new_session_id;
+use amplihack_utils::sys;
 use serde_json::json;
 
 use super::{Progress, ResultFormat, RunArgs, yaml};
@@ -54,8 +55,8 @@ pub(super) fn run(args: &RunArgs, runner: &Path, env: &Env) -> Result<u8, Failur
 /// Where Copilot's stand-in goes for the run `id`, if there is a home for it.
 pub(super) fn shim(env: &Env, id: &str) -> Result<Option<CopilotShim>, Failure> {
     let Some(home) = env.amplihack_home() else { return Ok(None) };
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::system("this program's own file is not known", &error))?;
+    let program =
+        sys::own_file().map_err(|error| Failure::system("this program's own file is not known", &error))?;
     Ok(Some(CopilotShim { directory: home.join("shims").join(id), program }))
 }
 
@@ -79,7 +80,7 @@ fn print(response: &Response, format: ResultFormat) -> Result<u8, Failure> {
     match format {
         ResultFormat::Table => {
             let duration = steps.iter().filter_map(|step| step.duration).sum();
-            ui::data(&report(&response.recipe_name, response.success, &steps, duration))?;
+            ui::shown(&report(&response.recipe_name, response.success, &steps, duration))?;
         }
         ResultFormat::Json => ui::data(&ui::line(&whole)?)?,
         ResultFormat::Yaml => ui::data(&yaml::render(&whole))?,

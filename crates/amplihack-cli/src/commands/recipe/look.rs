@@ -46,7 +46,7 @@ pub(super) fn list(args: &ListArgs, env: &Env) -> Result<u8, Failure> {
         let mark = if found.is_bundled() { " (bundled)" } else { "" };
         let _ = writeln!(text, "{:<32} {says}{mark}", found.name);
     }
-    ui::data(&text)?;
+    ui::shown(&text)?;
     if listed.is_empty() {
         ui::note("hint", "no recipe was found; name a directory with -R, or a file with `recipe run PATH`");
     }
@@ -70,7 +70,7 @@ pub(super) fn validate(args: &LookArgs, env: &Env) -> Result<u8, Failure> {
                     ui::plain(&warning.to_string());
                 }
                 let (steps, recipes) = (recipe.steps.len(), plan.recipes.len());
-                ui::data(&format!("{}: valid ({steps} steps, {recipes} recipes in all)\n", recipe.name))?;
+                ui::shown(&format!("{}: valid ({steps} steps, {recipes} recipes in all)\n", recipe.name))?;
             }
             Ok(0)
         }
@@ -91,6 +91,6 @@ pub(super) fn show(args: &ShowArgs, env: &Env) -> Result<u8, Failure> {
     let entry = discovery.entry(&args.recipe, &here).map_err(|error| not_found(&error.to_string()))?;
     let plan = compile(&entry, &discovery, Mode::AsPredecessor, &[]).map_err(|error| refused(&error))?;
     let text = if args.explain { describe(&plan) } else { plan.root().recipe.source.text.to_string() };
-    ui::data(&text)?;
+    ui::shown(&text)?;
     Ok(0)
 }

@@ -296,7 +296,7 @@ fn print(result: &RunResult, format: ResultFormat) -> Result<u8, Failure> {
     let failed = |error: serde_json::Error| Failure::input(format!("the result has no JSON form: {error}"));
     match format {
         ResultFormat::Table => {
-            ui::data(&report(&result.recipe_name, result.success, &result.step_results, result.duration))?;
+            ui::shown(&report(&result.recipe_name, result.success, &result.step_results, result.duration))?;
         }
         ResultFormat::Json => ui::stream(|out| {
             serde_json::to_writer_pretty(&mut *out, result)?;

@@ -21,7 +21,7 @@ pub(super) fn run(command: RunsCommand, env: &Env) -> Result<u8, Failure> {
             } else {
                 runs.iter().map(row).collect()
             };
-            ui::data(&text)?;
+            ui::shown(&text)?;
         }
         RunsCommand::Show { id, json } => {
             let run = one(env, &id)?;
@@ -30,7 +30,7 @@ pub(super) fn run(command: RunsCommand, env: &Env) -> Result<u8, Failure> {
                 object["entries"] = serde_json::to_value(&run.entries).unwrap_or_default();
                 ui::data(&line(&object)?)?;
             } else {
-                ui::data(&shown(&run))?;
+                ui::shown(&shown(&run))?;
             }
         }
     }

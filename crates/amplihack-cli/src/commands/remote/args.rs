@@ -283,6 +283,9 @@ pub(crate) struct PullArgs {
     /// Remove it from its machine after its work was verified here
     #[arg(long)]
     pub remove: bool,
+    /// Remove it although not all of its work could be brought home
+    #[arg(long, requires = "remove")]
+    pub discard_results: bool,
     #[command(flatten)]
     pub common: Common,
 }

@@ -13,6 +13,10 @@ pub(super) fn run(client: Client, args: DoctorArgs) -> Result<u8, Failure> {
         Driven::Done(reports) => reports,
         Driven::Interrupted(code) => return Ok(code),
     };
-    ui::data(&if args.json { pretty(&reports)? } else { render::doctor(&reports) })?;
+    if args.json {
+        ui::data(&pretty(&reports)?)?
+    } else {
+        ui::shown(&render::doctor(&reports))?
+    }
     Ok(u8::from(reports.is_empty() || reports.iter().any(|report| !report.ready())))
 }

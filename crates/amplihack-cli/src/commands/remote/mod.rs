@@ -17,6 +17,7 @@ use amplihack_remote::far::{Request, serve};
 use amplihack_remote::{Client, KillOptions, ListOptions, RemoteError, Session, StatusOptions};
 use amplihack_utils::env::Env;
 use amplihack_utils::secret::Secret;
+use amplihack_utils::sys;
 use serde_json::json;
 
 pub(crate) use args::RemoteCommand;
@@ -39,7 +40,7 @@ pub(crate) fn run(command: RemoteCommand, env: &Env) -> Result<u8, Failure> {
         RemoteCommand::Kill(args) => kill(&client, args),
         RemoteCommand::Status(args) => status(&client, args),
         RemoteCommand::Wait(args) => wait(&client, args),
-        RemoteCommand::Pull(args) => pull(&client, args),
+        RemoteCommand::Pull(args) => pull(client, args),
         RemoteCommand::Attach(args) => attach(&client, args),
         RemoteCommand::Pool(PoolCommand::List(args)) => pool::list(&client, args),
         RemoteCommand::Pool(PoolCommand::Drain(args)) => pool::drain(&client, args),
@@ -51,8 +52,8 @@ pub(crate) fn run(command: RemoteCommand, env: &Env) -> Result<u8, Failure> {
 
 /// Serves the far side's protocol, whatever is configured here.
 fn runner(words: &[OsString], env: &Env) -> Result<u8, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::system("the program that runs cannot be found", &error))?;
+    let program =
+        sys::own_file().map_err(|error| Failure::system("the program that runs cannot be found", &error))?;
     let version = words.first().cloned().unwrap_or_default();
     let again = [program.into_os_string(), "remote".into(), "runner".into(), version];
     let request = Request { again: &again, words, env };
@@ -104,7 +105,7 @@ pub(super) fn placed(mut client: Client, place: Where) -> Result<(Client, Option
     client.max_vms = max_vms;
     client.upload = match upload {
         Some(path) if path.as_os_str().is_empty() => Some(
-            std::env::current_exe()
+            sys::own_file()
                 .map_err(|error| Failure::system("the program that runs cannot be found", &error))?,
         ),
         other => other,
@@ -143,7 +144,7 @@ fn list(client: &Client, args: ListArgs) -> Result<u8, Failure> {
     if common.json {
         ui::data(&pretty(&listing.rows)?)?;
     } else {
-        ui::data(&render::list(&listing.rows, jiff::Timestamp::now()))?;
+        ui::shown(&render::list(&listing.rows, jiff::Timestamp::now()))?;
     }
     render::unsettled(&listing.unsettled);
     Ok(0)
@@ -191,7 +192,11 @@ fn status(client: &Client, args: StatusArgs) -> Result<u8, Failure> {
         Driven::Done(done) => done,
         Driven::Interrupted(code) => return Ok(code),
     };
-    ui::data(&if common.json { pretty(&status)? } else { render::status(&status) })?;
+    if common.json {
+        ui::data(&pretty(&status)?)?
+    } else {
+        ui::shown(&render::status(&status))?
+    }
     render::unsettled(&unsettled);
     Ok(0)
 }
@@ -205,7 +210,7 @@ fn wait(client: &Client, args: WaitArgs) -> Result<u8, Failure> {
     if common.json {
         ui::data(&line(&json!({ "sessions": waited.sessions, "timed_out": waited.timed_out }))?)?;
     } else {
-        ui::data(&waited.sessions.iter().map(render::ended).collect::<String>())?;
+        ui::shown(&waited.sessions.iter().map(render::ended).collect::<String>())?;
     }
     if waited.timed_out {
         ui::note("error", "the time is over, and not all sessions have ended");
@@ -215,8 +220,9 @@ fn wait(client: &Client, args: WaitArgs) -> Result<u8, Failure> {
     Ok(u8::from(!waited.sessions.iter().filter(|session| session.status.is_final()).all(good)))
 }
 
-fn pull(client: &Client, args: PullArgs) -> Result<u8, Failure> {
-    let PullArgs { session, remove, common } = args;
+fn pull(mut client: Client, args: PullArgs) -> Result<u8, Failure> {
+    let PullArgs { session, remove, discard_results, common } = args;
+    client.discard_results = discard_results;
     let here = current_dir()?;
     let pulled = match drive(client.pull(&session, &here, remove, common.state_file.as_deref()))? {
         Driven::Done(pulled) => pulled,
@@ -225,7 +231,7 @@ fn pull(client: &Client, args: PullArgs) -> Result<u8, Failure> {
     if common.json {
         ui::data(&line(&json!({ "session_id": session, "summary": pulled }))?)?;
     } else {
-        ui::data(&render::summary(&session, pulled.as_ref()))?;
+        ui::shown(&render::summary(&session, pulled.as_ref()))?;
     }
     Ok(0)
 }

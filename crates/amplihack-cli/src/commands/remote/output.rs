@@ -26,7 +26,7 @@ pub(super) fn run(client: &Client, args: OutputArgs) -> Result<u8, Failure> {
             Driven::Done(said) => said,
             Driven::Interrupted(code) => return Ok(code),
         };
-        ui::data(&render::masked(&said, raw))?;
+        ui::data(&render::calm(&render::masked(&said, raw), raw))?;
         return Ok(0);
     }
     let shown = match drive(client.output(OutputOptions { session_id: session, lines, state_file }))? {
@@ -37,7 +37,7 @@ pub(super) fn run(client: &Client, args: OutputArgs) -> Result<u8, Failure> {
     if common.json {
         ui::data(&line(&json!({ "session": shown.session, "output": text }))?)?;
     } else {
-        ui::data(&render::output(&shown.session, &text))?;
+        ui::data(&render::output(&shown.session, &render::calm(&text, raw)))?;
     }
     Ok(0)
 }

@@ -21,7 +21,11 @@ pub(super) fn list(client: &Client, args: StatusArgs) -> Result<u8, Failure> {
         Driven::Interrupted(code) => return Ok(code),
     };
     let json = || pretty(&status.pool.vms);
-    ui::data(&if common.json { json()? } else { render::machines(&status.pool.vms) })?;
+    if common.json {
+        ui::data(&json()?)?
+    } else {
+        ui::shown(&render::machines(&status.pool.vms))?
+    }
     Ok(0)
 }
 
@@ -50,7 +54,7 @@ pub(super) fn gc(client: &Client, args: GcArgs) -> Result<u8, Failure> {
     if common.json {
         ui::data(&line(&swept)?)?;
     } else {
-        ui::data(&render::swept(&swept, dry_run))?;
+        ui::shown(&render::swept(&swept, dry_run))?;
     }
     Ok(u8::from(swept.failed.values().any(|error| !error.is_empty())))
 }

@@ -1,8 +1,10 @@
 //! What `amplihack remote` prints for people.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
+use amplihack_export::visible;
 use amplihack_policy::secrets::redact;
 use amplihack_remote::{
     HostReport, IntegrationSummary, ListRow, PoolVm, RemoteStatus, Session, SessionStatus, Started, Swept,
@@ -95,7 +97,7 @@ pub(super) fn summary(session: &str, summary: Option<&IntegrationSummary>) -> St
     let Some(summary) = summary else { return "Nothing was changed in this session.\n".to_owned() };
     let mut text = sums(summary);
     for branch in &summary.branches {
-        let _ = writeln!(text, "  git merge remote-exec/{session}/{branch}");
+        let _ = writeln!(text, "  {}", amplihack_remote::results::merge(session, branch));
     }
     text
 }
@@ -224,6 +226,34 @@ pub(super) fn masked(text: &str, raw: bool) -> String {
     if raw { text.to_owned() } else { redact(text).into_owned() }
 }
 
+/// `text` with its colours, and without anything else that a terminal would obey, unless it shall be as it is.
+pub(super) fn calm(text: &str, raw: bool) -> Cow<'_, str> {
+    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    if raw || !text.contains(obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(obeyed) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let kept = colour(from);
+        let end = if kept > 0 { kept } else { from.chars().next().map_or(0, char::len_utf8) };
+        let (sign, after) = from.split_at(end);
+        out.push_str(&if kept > 0 { sign.to_owned() } else { visible(sign) });
+        rest = after;
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The length of the sequence that `text` begins with, if it sets colours.
+fn colour(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix("\x1b[") else { return 0 };
+    let end = rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, ';' | ':')).unwrap_or(rest.len());
+    if rest.as_bytes().get(end) == Some(&b'm') { end + 3 } else { 0 }
+}
+
 /// Writes bytes of an agent to stdout.
 fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
@@ -266,11 +296,16 @@ impl Mask {
 
 fn write_masked(lines: &[u8]) -> io::Result<()> {
     match str::from_utf8(lines) {
-        Ok(text) => bytes(redact(text).as_bytes()),
-        // What is no text is shown as it is where no key is in it.
-        Err(_) if amplihack_policy::secrets::find(lines).is_empty() => bytes(lines),
-        Err(_) => bytes(redact(&String::from_utf8_lossy(lines)).as_bytes()),
+        Ok(text) => bytes(calm(&redact(text), false).as_bytes()),
+        // What is no text is shown as it is where nothing is in it that a terminal would obey, nor a key.
+        Err(_) if is_calm(lines) && amplihack_policy::secrets::find(lines).is_empty() => bytes(lines),
+        Err(_) => bytes(calm(&redact(&String::from_utf8_lossy(lines)), false).as_bytes()),
     }
+}
+
+/// Whether bytes have no controls; those beyond ASCII count, which some terminals obey.
+fn is_calm(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| !matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 127..=159))
 }
 
 #[cfg(test)]

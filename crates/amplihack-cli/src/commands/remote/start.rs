@@ -104,7 +104,7 @@ pub(super) fn start(client: Client, args: StartArgs) -> Result<u8, Failure> {
             &json!({ "sessions": rows, "started": started.rows.len() - failed, "failed": failed }),
         )?)?;
     } else {
-        ui::data(&render::started(&started))?;
+        ui::shown(&render::started(&started))?;
         for row in &started.rows {
             if let Err(error) = &row.outcome {
                 ui::note("error", format_args!("{}: {error}", render::short(&row.prompt)));

@@ -54,6 +54,8 @@ run() {
 }
 # tree ID: makes the session's work tree.
 tree() (
+  # What git-lfs would fetch is nowhere: its pointers are what was sent.
+  export GIT_LFS_SKIP_SMUDGE=1
   clear_away repo && git init -q repo && cd repo || exit 1
   while IFS= read -r bundle; do
     git bundle unbundle "$objects/$bundle" >../refs </dev/null || exit 1

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use amplihack_session::{RunError, probe as ask};
 use amplihack_utils::fs::create_private_dir;
+use amplihack_utils::hex::hex;
 use sha2::{Digest, Sha256};
 
 use super::super::answer::is_digest;
 use super::ground::{Done, Fault, Ground, fail};
-use crate::hex::hex;
 use crate::protocol::VERSION;
 
 /// How long a program may take to say its version.
@@ -30,7 +30,7 @@ pub(super) fn put(ground: &Ground, words: &[&str], stdin: &mut dyn Read) -> Done
         let mut new = tempfile::Builder::new().prefix(".new.").tempfile_in(&objects).map_err(&disk)?;
         let mut hash = Sha256::new();
         copy(stdin, &mut hash, new.as_file_mut()).map_err(&disk)?;
-        let found = hex(&hash.finalize());
+        let found = hex(hash.finalize());
         if found != **digest {
             return fail(65, format!("the bytes are those of {found}"));
         }

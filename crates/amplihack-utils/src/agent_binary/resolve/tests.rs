@@ -108,6 +108,20 @@ fn the_sources_are_ordered_by_precedence() {
 }
 
 #[test]
+fn a_source_is_told_in_words_and_names_its_file() {
+    let file = Path::new("/r/launcher_context.json");
+    for (source, shown, named) in [
+        (Source::Env, "AMPLIHACK_AGENT_BINARY", None),
+        (Source::RuntimeRoot(file.into()), "/r/launcher_context.json", Some(file)),
+        (Source::ContextFile(file.into()), "/r/launcher_context.json", Some(file)),
+        (Source::StaleCache, "AMPLIHACK_AGENT_BINARY, left by a launch that has ended", None),
+        (Source::Default, "built-in default", None),
+    ] {
+        assert_eq!((source.to_string().as_str(), source.file()), (shown, named));
+    }
+}
+
+#[test]
 fn a_file_above_is_found_and_the_nearest_wins() {
     let world = World::new();
     let outer = world.file("", names("claude"));

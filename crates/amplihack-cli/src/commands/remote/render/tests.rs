@@ -127,3 +127,25 @@ fn keys_are_masked_also_when_they_come_in_pieces() {
     mask.show(&key.as_bytes()[..10]).unwrap();
     assert_eq!(mask.rest, &key.as_bytes()[..10]);
 }
+
+#[test]
+fn a_log_keeps_its_colours_and_nothing_else_that_a_terminal_obeys() {
+    let text = "\x1b[1;31mred\x1b[0m\tx\r\n\x1b]0;title\x07\x1b[2J\u{9b}31m\x1b[";
+    let calmed = "\x1b[1;31mred\x1b[0m\tx\r\n[U+001B]0;title[U+0007][U+001B][2J[U+009B]31m[U+001B][";
+    assert_eq!(calm(text, false), calmed.replace("[U+001B]0", "[U+001B]]0"));
+    assert_eq!(calm(text, true), text);
+    assert_eq!(calm("plain\n", false), "plain\n");
+    assert!(is_calm(b"\xff\n") && !is_calm(b"\xff\x1b"));
+}
+
+#[test]
+fn names_of_branches_are_words_for_a_shell() {
+    let summary = IntegrationSummary {
+        branches: vec!["feat/a".into(), "a;touch${IFS}x".into(), "it's".into()],
+        ..IntegrationSummary::default()
+    };
+    let text = super::summary("sess-20260502-030405-0001", Some(&summary));
+    assert!(text.ends_with(
+        "  git merge remote-exec/sess-20260502-030405-0001/feat/a\n  git merge 'remote-exec/sess-20260502-030405-0001/a;touch${IFS}x'\n  git merge 'remote-exec/sess-20260502-030405-0001/it'\\''s'\n"
+    ), "{text}");
+}

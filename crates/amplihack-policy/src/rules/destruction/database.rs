@@ -1,6 +1,6 @@
 //! Commands of database clients that drop or empty something.
 
-use super::{Ctx, Hit};
+use super::super::{Ctx, Hit};
 
 const CLIENTS: [&str; 15] = [
     "psql",

@@ -1,0 +1,86 @@
+//! What a process that lives long holds while its work goes on: memory, files, children.
+
+use std::fmt;
+use std::thread::sleep;
+use std::time::Duration;
+
+use amplihack_testkit::Running;
+
+/// A step's pipes and processes come and go, and a look may see one more of them than an earlier look. What leaks grows with each step.
+const CHANCE: usize = 4;
+/// How often is looked.
+const TICK: Duration = Duration::from_millis(5);
+
+/// What a process held at most, over a while.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Held {
+    /// Memory of its own that is resident, in KiB. Pages of files are the system's to keep or drop.
+    pub memory: u64,
+    /// Open files.
+    pub files: usize,
+    /// Children, those that wait to be reaped among them.
+    pub children: usize,
+}
+
+impl Held {
+    /// By the process `pid` now; `None` if it has ended.
+    fn by(pid: i32) -> Option<Self> {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let memory = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+        let memory = memory.trim().strip_suffix(" kB")?.parse().ok()?;
+        let mut children = 0;
+        for task in std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+            let list = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            children += list.split_whitespace().count();
+        }
+        Some(Self { memory, files: std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count(), children })
+    }
+
+    fn most(self, other: Self) -> Self {
+        Self {
+            memory: self.memory.max(other.memory),
+            files: self.files.max(other.files),
+            children: self.children.max(other.children),
+        }
+    }
+}
+
+/// What a process held at most in the quarters of its work.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Quarters([Held; 4]);
+
+impl Quarters {
+    /// Watches a program to its end. `done` says how much of `whole` it has done.
+    pub(super) fn of(running: &mut Running, whole: usize, done: impl Fn() -> usize) -> Self {
+        let mut quarters = Self::default();
+        while running.is_running() {
+            let quarter = (done() * 4 / whole).min(3);
+            if let Some(held) = Held::by(running.pid().as_raw_nonzero().get()) {
+                quarters.0[quarter] = quarters.0[quarter].most(held);
+            }
+            sleep(TICK);
+        }
+        quarters
+    }
+
+    /// Claims that the last quarter held no more than the second: the first is for what is made once. Memory may be `allowance` KiB more.
+    #[track_caller]
+    pub(super) fn assert_level(&self, allowance: u64) {
+        let [_, second, _, last] = self.0;
+        assert!(second.memory > 0 && last.memory > 0, "it was too quick to be seen: {self}");
+        assert!(last.memory <= second.memory + allowance, "its memory grows: {self}");
+        assert!(last.files <= second.files + CHANCE, "its open files grow: {self}");
+        assert!(last.children <= second.children + CHANCE, "its children grow: {self}");
+    }
+}
+
+impl fmt::Display for Quarters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [_, second, _, last] = self.0;
+        write!(
+            f,
+            "memory {} KiB in the second quarter, {} KiB in the last; files {}, {}; children {}, {}",
+            second.memory, last.memory, second.files, last.files, second.children, last.children
+        )
+    }
+}

@@ -1,0 +1,140 @@
+//! Files: the system's, a home directory's, everything here, and the record of what was done.
+
+use super::super::change::Kind;
+use super::super::marks::{STAR, UNKNOWN, is_glob};
+use super::super::options::Options;
+use super::super::target::Covers;
+use super::super::{Ctx, Hit, place};
+
+pub(super) fn system_files(ctx: &Ctx<'_>) -> Option<Hit> {
+    let call = ctx.call()?;
+    let home = ctx.script.home.as_deref();
+    if call.is(&["mv"]) && call.operands().last().is_some_and(|to| to.text() == "/dev/null") {
+        return ctx.deny("would lose the file in /dev/null; remove it with `rm`, or move it somewhere else");
+    }
+    ctx.changes().filter(|change| change.takes_away()).find_map(|change| {
+        let (what, covers) = place::system(&change.target, home)?;
+        // One named file of the system is the business of other rules.
+        if !change.recursive && !is_glob(&change.target.raw) && what == "a part of the system" {
+            return None;
+        }
+        let shown = change.target.shown();
+        let hit = if change.narrowed {
+            if what == "the home directory" {
+                return None;
+            }
+            ctx.ask(format!(
+                "would remove files all over {what} (`{shown}`); look only in the directory that is meant"
+            ))
+        } else if covers == Covers::Maybe
+            && !ctx
+                .script
+                .target_in(&change.target.raw, None)
+                .parts
+                .first()
+                .is_some_and(|first| first.starts_with(UNKNOWN))
+        {
+            ctx.ask(format!(
+                "may remove {what}, since `{shown}` is only known at run time; name the path in full"
+            ))
+        } else {
+            ctx.deny(format!("would remove {what} (`{shown}`); name only files of the task"))
+        };
+        hit.map(|hit| hit.at(change.span))
+    })
+}
+
+pub(super) fn system_mode(ctx: &Ctx<'_>) -> Option<Hit> {
+    let call = ctx.call()?;
+    let home = ctx.script.home.as_deref();
+    let open = call.args.iter().any(|arg| {
+        matches!(
+            arg.text(),
+            "777" | "0777" | "666" | "0666" | "000" | "a+w" | "o+w" | "a+rwx" | "a=rwx" | "ugo+rwx" | "+w"
+        )
+    });
+    ctx.changes().filter(|change| change.kind == Kind::Mode).find_map(|change| {
+        let (what, _) = place::system(&change.target, home)?;
+        // One's own home may be one's own again.
+        if !open && (what == "the home directory" || !change.recursive)
+            || change.target.is_inside(&["usr", "local"])
+        {
+            return None;
+        }
+        ctx.deny(format!(
+            "would change owners or permissions of {what} (`{}`); name only files of the task",
+            change.target.shown()
+        ))
+        .map(|hit| hit.at(change.span))
+    })
+}
+
+pub(super) fn everything_here(ctx: &Ctx<'_>) -> Option<Hit> {
+    let call = ctx.call()?;
+    ctx.changes().filter(|change| change.kind != Kind::Mode && !change.narrowed).find_map(|change| {
+        let target = &change.target;
+        let inside = target.behind(&[".git"]).and_then(|rest| rest.first().map(String::as_str));
+        let history = match inside {
+            Some("objects" | "refs" | "HEAD" | "packed-refs" | "logs") => true,
+            Some(_) => false,
+            None => change.kind == Kind::Move && target.name() == ".git",
+        };
+        if !history && (change.kind != Kind::Remove || !change.recursive) {
+            return None;
+        }
+        let what = if history {
+            "the repository's whole history"
+        } else if target.rooted
+            && target.parts.len() == ctx.script.cwd_names.len() + 1
+            && target.parts.starts_with(&ctx.script.cwd_names)
+        {
+            match target.name() {
+                ".git" => "the repository's whole history",
+                name if all(name) => "everything in the working directory",
+                _ => return None,
+            }
+        } else if call.is(&["find"]) && target.covers(&ctx.script.cwd_names) == Covers::Yes {
+            "everything in the working directory"
+        } else if (target.is(&["tmp"]) && !target.raw.contains(UNKNOWN))
+            || (target.parts.len() == 2 && target.is_inside(&["tmp"]) && all(target.name()))
+        {
+            "everybody's temporary files"
+        } else if behind_a_variable(&target.raw) {
+            "whatever stands below a variable that this script does not set"
+        } else {
+            return None;
+        };
+        ctx.ask(format!("would remove {what} (`{}`); name the files", target.shown()))
+            .map(|hit| hit.at(change.span))
+    })
+}
+
+fn all(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|ch| ch == STAR)
+}
+
+/// `$X/` and `$X/*`: with an empty variable these are the root.
+fn behind_a_variable(raw: &str) -> bool {
+    raw.strip_prefix(UNKNOWN)
+        .is_some_and(|rest| rest.strip_prefix('/').is_some_and(|rest| rest.is_empty() || all(rest)))
+}
+
+pub(super) fn traces(ctx: &Ctx<'_>) -> Option<Hit> {
+    let wiped = ctx.changes().any(|change| {
+        let history = matches!(
+            change.target.name(),
+            ".bash_history" | ".zsh_history" | ".python_history" | ".psql_history"
+        );
+        let log =
+            change.target.is_inside(&["var", "log"]) && change.kind == Kind::Write && !change.redirected;
+        change.kind != Kind::Mode
+            && (history || log && ctx.call().is_some_and(|call| call.is(&["truncate", "shred"])))
+    });
+    let by_program = ctx.call().is_some_and(|call| {
+        call.is(&["history"]) && Options::read(&call.args, "dwar", &[]).has('c')
+            || call.is(&["unset"]) && call.has(&["HISTFILE"])
+            || call.sets().any(|(name, value)| name == "HISTFILE" && matches!(value.text(), "" | "/dev/null"))
+    });
+    (wiped || by_program)
+        .then(|| ctx.deny("would wipe the record of what was done; leave histories and logs alone"))?
+}

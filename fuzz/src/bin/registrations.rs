@@ -1,0 +1,162 @@
+//! Settings of users that an installation edits in place: what is theirs stays, to the byte where nothing was ours.
+
+use std::fs;
+use std::path::Path;
+
+use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
+use amplihack_hooks::registration::{Facts, Program, hooks, verify};
+use amplihack_hooks::settings::{Edit, Mark, Registered, found, trust_entries, trust_state, value};
+use amplihack_hooks::staging::copilot_commands;
+use amplihack_launcher::install::{Request, Scope, install, uninstall};
+use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::env::Env;
+use serde_json::json;
+
+const SEEDS: &[&str] = &[
+    "// mine\n{\n  \"model\": \"x\", // first\n  /* many\n     lines */\n  \"hooks\": {\n    \"PreToolUse\": [\n      // keep\n      {\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"their-guard\"}]},\n    ],\n    \"Notification\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"beep\"}]}]\n  },\n  \"env\": {\"A\": \"1\"}\n}\n",
+    "{\"hooks\": {\"Stop\": [{\"matcher\":\"*\",\"hooks\": [{\"type\":\"command\",\"command\":\"/old/amplihack-hooks stop --host claude\",\"timeout\":120}]}]}}",
+    "{\n  // mine\n  \"amp.permissions\": [{\"tool\": \"Bash\", \"action\": \"allow\"}],\n  \"amp.mcpServers\": {}\n}\n",
+    "// head\n{\"installed_plugins\": [{\"name\": \"theirs\", \"source\": {\"a\": 1}}], \"x\": 1}\n",
+    "# mine\nmodel = \"x\" # why\n\n[hooks.state.\"/t:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n",
+    "[hooks]\nstate = { \"/t:stop:0:0\" = { trusted_hash = \"sha256:1\", enabled = false } }\n[features]\nhooks = true\n",
+    "# Copilot\n\nwords\n\n<!-- AMPLIHACK_INSTRUCTIONS_START -->\nold\n<!-- AMPLIHACK_INSTRUCTIONS_END -->\n",
+    "",
+    "\n",
+    "{}",
+];
+
+const DICTIONARY: &[&str] = &[
+    "\"hooks\": {",
+    "\"PreToolUse\": [",
+    "\"Stop\":",
+    "{\"matcher\": \"*\", \"hooks\": [",
+    "{\"type\": \"command\", \"command\": \"",
+    "/b/amplihack-hooks pre-tool-use",
+    "amplihack hook stop",
+    " --host claude",
+    " || true",
+    "\"timeout\": 10",
+    "\"amp.permissions\": [",
+    "\"installed_plugins\": [",
+    "{\"name\":\"amplihack\",\"marketplace\":\"local\"}",
+    "[hooks.state]",
+    "[hooks.state.\"k\"]",
+    "trusted_hash = ",
+    "\"sha256:0\"",
+    "[[hooks]]",
+    "hooks = []",
+    "state = {}",
+    "<!-- AMPLIHACK_INSTRUCTIONS_START -->",
+    "<!-- AMPLIHACK_INSTRUCTIONS_END -->",
+    "// c\n",
+    "/* c */",
+    "\r\n",
+    "\n\n",
+    "\u{feff}",
+];
+
+const PROGRAM: &str = "/b/amplihack-hooks";
+
+/// Every edit that is made in files of users, and what takes it back.
+fn edits() -> Vec<Edit> {
+    let ours = |host| Edit::Hooks {
+        host,
+        hooks: hooks(host, &Program::binary(PROGRAM), Facts::default()).expect("it has hooks"),
+    };
+    let codex = ours(AgentBinary::Codex);
+    let text = codex.apply(None).expect("a new file");
+    let entries = trust_entries(Path::new("/h/.codex/hooks.json"), &text).expect("of a file of ours");
+    vec![
+        ours(AgentBinary::Claude),
+        codex,
+        Edit::Trust { entries },
+        Edit::Rules { rules: vec![json!({"tool": "Bash", "action": "reject", "matches": {"cmd": "rm *"}})] },
+        Edit::Block { text: "words".to_owned() },
+        Edit::Plugin { entry: json!({"name": "amplihack", "marketplace": "local", "installed_at": "now"}) },
+    ]
+}
+
+/// What a text says, as its reader sees it; `None` where it is a text for people.
+fn meaning(edit: &Edit, text: &str) -> Option<String> {
+    match edit {
+        Edit::Trust { .. } => Some(text.split_whitespace().collect()),
+        Edit::Block { .. } => Some(text.trim_end().to_owned()),
+        _ => value(text).ok().map(|value| value.to_string()),
+    }
+}
+
+fn main() -> std::process::ExitCode {
+    let target = Target {
+        name: "registrations",
+        seeds: seeds::texts(SEEDS),
+        dictionary: words::json_and(DICTIONARY),
+        longest: 32 << 10,
+        most: |len| linear(200, 60, len),
+    };
+    let (edits, scratch) = (edits(), Scratch::new());
+    run(target, |bytes| {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            edits.iter().for_each(|edit| one(edit, text));
+            let _ = Registered::parse(text);
+            if let Ok(value) = value(text) {
+                let _ = copilot_commands(&value);
+                let _ = verify(&value, AgentBinary::Claude, Path::new("/s"));
+            }
+            let _ = (found(text), trust_state(text, "k", "sha256:0"));
+        }
+        whole(&scratch, bytes);
+    })
+}
+
+/// An edit as text: it holds, making it again changes nothing, and without it the text says what it said.
+fn one(edit: &Edit, text: &str) {
+    let mark = edit.mark();
+    let Ok(changed) = edit.apply(Some(text)) else { return };
+    assert_eq!(edit.apply(Some(&changed)).as_ref(), Ok(&changed), "making it twice changes it");
+    let before = mark.strip(text).expect("what takes it in gives it back");
+    let after = mark.strip(&changed).expect("what was changed can be changed back");
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    if let Mark::Hooks = mark {
+        assert!(found(&after).expect("it is read").is_empty(), "a command of ours is left");
+    }
+    let (before, after) = (meaning(edit, &before), meaning(edit, &after));
+    let empty =
+        |meaning: &Option<String>| meaning.as_deref().is_none_or(|text| text.is_empty() || text == "{}");
+    assert!(before == after || (empty(&before) && empty(&after)), "{before:?} has become {after:?}");
+}
+
+/// An installation and its end: files have the bytes that they had, those that were not there are gone.
+fn whole(scratch: &Scratch, bytes: &[u8]) {
+    const FILES: [&str; 4] = [
+        "home/.claude/settings.json",
+        "home/.codex/hooks.json",
+        "home/.codex/config.toml",
+        "home/.config/amp/settings.json",
+    ];
+    let home = scratch.path().join("home");
+    let env = Env::empty().with("HOME", &home).with("PATH", "/nowhere");
+    let _ = fs::remove_dir_all(&home);
+    let file = FILES[bytes.len() % FILES.len()];
+    let path = scratch.write(file, bytes);
+    let agents = [AgentBinary::Claude, AgentBinary::Codex, AgentBinary::Amp];
+    let request = Request {
+        scope: Scope::User,
+        program: Program::binary(PROGRAM),
+        policy: None,
+        rules: vec![json!({"tool": "Bash", "action": "reject"})],
+    };
+    let installed = install(&agents, &request, &env).is_ok();
+    if installed {
+        assert!(install(&agents, &request, &env).is_ok(), "it cannot be made twice");
+    }
+    let back = uninstall(&agents, &request.scope, &env);
+    // What an older installation had left goes too.
+    if std::str::from_utf8(bytes).is_ok_and(|text| text.contains("amplihack")) {
+        return;
+    }
+    assert!(!installed || back.is_ok(), "it cannot be taken back: {back:?}");
+    assert_eq!(fs::read(&path).expect("it is there"), bytes, "it does not have its bytes");
+    let left: Vec<&str> =
+        FILES.into_iter().filter(|other| *other != file && scratch.path().join(other).exists()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}

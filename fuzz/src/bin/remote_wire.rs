@@ -1,0 +1,229 @@
+//! What another machine says: answers of the far side, of ssh, of azlin, of a scheduler; and what this program, as the far side, is told.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
+use amplihack_remote::azlin::{self, Azlin, Failure};
+use amplihack_remote::far::{Request, serve};
+use amplihack_remote::protocol::Collected;
+use amplihack_remote::{CommandOutput, Far, RemoteCommandRunner, RemoteError, is_host_name, is_session_id};
+use amplihack_utils::env::Env;
+use async_trait::async_trait;
+
+const ID: &str = "sess-20260101-000000-0001";
+
+const SEEDS: &[&str] = &[
+    "amplihack-runner 1\nprotocol 1\nmachine x86_64\nboot b\ncores 2\nmemory_mb 10\nfree_mb 20\nhome /root\nprogram git git version 2\nmissing x\n",
+    "Welcome!\n\namplihack-runner 1\nsess-20260101-000000-0001 ended 7 100 200 42\nsess-20260101-000000-0002 running - 5 - 0\n",
+    "amplihack-runner 1\nresults 5 0000000000000000000000000000000000000000000000000000000000000000 wip/sess-20260101-000000-0001\nwarning w\n",
+    "amplihack-runner 1\nstarted\n",
+    "amplihack-runner 1\nended 0\n",
+    "amplihack-runner 1\n12345\n",
+    "amplihack-runner: 66 there is no session\nssh: connect to host h port 22: Connection refused\nkex_exchange_identification: Connection closed by remote host\n",
+    "[{\"name\":\"amplihack-u-20260502-030405\",\"status\":\"running\",\"public_ip\":\"10.0.0.1\",\"resource_group\":\"rg\"}]",
+    "note\n{\"vms\":[{\"name\":\"a\",\"power_state\":\"VM running\",\"ip\":\"10.0.0.1\",\"tags\":{}}]}",
+    "ERROR: (QuotaExceeded) Operation could not be completed as it results in exceeding approved quota\n",
+    "k\nbranch b\nbundle 0000000000000000000000000000000000000000000000000000000000000000\nbase 0123456789012345678901234567890123456789\ntimeout 5\narg 3\na\nb\nenv 1 N\nx\nprompt\np\n",
+];
+
+const DICTIONARY: &[&str] = &[
+    "amplihack-runner ",
+    "amplihack-runner 1\n",
+    "amplihack-runner: ",
+    " ",
+    "- ",
+    "protocol ",
+    "machine ",
+    "cores ",
+    "program ",
+    "missing ",
+    ID,
+    " ended ",
+    " killed ",
+    " running ",
+    " waiting ",
+    " lost ",
+    " absent ",
+    "results ",
+    "warning ",
+    "started\n",
+    "already\n",
+    "stored\n",
+    "removed\n",
+    "ended ",
+    "-9223372036854775808",
+    "253402300800",
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "\"status\":",
+    "ERROR",
+    "Permission denied",
+    "Host key verification failed",
+    "Connection timed out",
+    "Could not resolve hostname",
+    "AuthorizationFailed",
+    "SkuNotAvailable",
+    "TooManyRequests",
+    "prompt\n",
+    "arg ",
+    "env ",
+    "key_name ",
+    "bundle ",
+    "base ",
+    "extra ",
+    "branch ",
+    "timeout ",
+    "\0",
+    "\u{1b}[31m",
+];
+
+/// A machine that answers everything with the same bytes.
+struct Parrot(Mutex<CommandOutput>);
+
+impl Parrot {
+    fn answer(&self) -> CommandOutput {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[async_trait]
+impl RemoteCommandRunner for Parrot {
+    async fn azlin(&self, _: &[String]) -> Result<CommandOutput, RemoteError> {
+        Ok(self.answer())
+    }
+
+    async fn connect(&self, _: &str, _: &str) -> Result<CommandOutput, RemoteError> {
+        Ok(self.answer())
+    }
+
+    async fn transfer(&self, _: &Path, _: &str, _: &Path) -> Result<(), RemoteError> {
+        Ok(())
+    }
+
+    async fn pipe(
+        &self,
+        _: &str,
+        _: &str,
+        _: Option<&Path>,
+        output: Option<&Path>,
+    ) -> Result<CommandOutput, RemoteError> {
+        let answer = self.answer();
+        if let Some(output) = output {
+            std::fs::write(output, &answer.stdout).expect("a scratch file can be written");
+        }
+        Ok(answer)
+    }
+}
+
+/// Nothing of this waits for anything.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+fn main() -> std::process::ExitCode {
+    let target = Target {
+        name: "remote_wire",
+        seeds: seeds::texts(SEEDS),
+        dictionary: words::json_and(DICTIONARY),
+        longest: 128 << 10,
+        most: |len| linear(200, 40, len),
+    };
+    let scratch = Scratch::new();
+    let env = Env::empty().with("HOME", scratch.path()).with("PATH", "/usr/bin:/bin");
+    let parrot = Arc::new(Parrot(Mutex::default()));
+    let far = Far::new(Arc::clone(&parrot) as Arc<dyn RemoteCommandRunner>, "m");
+    let file = scratch.path().join("results");
+    run(target, |bytes| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        // Answers, and what a machine complains when it has none.
+        for status in [0, [65, 74, 127, 255][bytes.len() % 4]] {
+            *parrot.0.lock().unwrap_or_else(PoisonError::into_inner) =
+                CommandOutput { status, stdout: text.clone(), stderr: text.clone() };
+            answers(&far, &file);
+            machines(&parrot);
+        }
+        // It starts git.
+        if bytes.len() % 17 == 0 {
+            told(bytes, &env);
+        }
+    })
+}
+
+/// Each verb's answer.
+fn answers(far: &Far, file: &Path) {
+    if let Ok(probe) = now(far.probe(&["git"])) {
+        assert!(probe.protocol > 0 && !probe.machine.is_empty());
+    }
+    if let Ok(all) = now(far.observe(&[ID])) {
+        assert!(all.iter().all(|one| is_session_id(&one.id)));
+    }
+    let digest = "0".repeat(64);
+    if let Ok(has) = now(far.has(&[digest.as_str()])) {
+        assert!(has.iter().all(|one| *one == digest));
+    }
+    let _ = (
+        now(far.read(ID, 0, Duration::ZERO)),
+        now(far.setup(ID)),
+        now(far.end(ID, Duration::ZERO)),
+        now(far.remove(ID)),
+    );
+    if let Ok(number) = now(far.submit("job", &[ID], &[])) {
+        assert!(number.bytes().all(|byte| byte.is_ascii_digit()));
+    }
+    let _ = std::fs::remove_file(file);
+    if let Ok(collected) = now(far.collect(ID)) {
+        assert!(collected.bytes == 0 || collected.sha256.len() == 64);
+        fetch(far, &collected, file);
+    }
+    fetch(far, &Collected { bytes: 5, sha256: digest, wip: None }, file);
+}
+
+/// What comes home has the bytes that were announced, or is not kept.
+fn fetch(far: &Far, collected: &Collected, file: &Path) {
+    match now(far.fetch(ID, collected, file)) {
+        Ok(()) => {
+            let there = amplihack_remote::package::Artefact::of(file).expect("it is there");
+            assert_eq!(there.sha256, collected.sha256);
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// What azlin says of machines.
+fn machines(parrot: &Parrot) {
+    let answer = parrot.answer();
+    if let Ok(vms) = azlin::parse(&answer.stdout) {
+        for vm in &vms {
+            let _ = (vm.runs(), vm.address(), is_host_name(&vm.name));
+        }
+    }
+    let failure = Failure::of(&answer);
+    let _ = failure.name();
+    if !failure.passes() || answer.status == 0 {
+        let _ = now(Azlin::new(parrot, Duration::ZERO).list());
+    }
+}
+
+/// The far side's own reader: a session on stdin, words of a verb. Nothing is started: what it would start from is not stored there.
+fn told(bytes: &[u8], env: &Env) {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).into()).collect::<Vec<std::ffi::OsString>>();
+    let again = words(&["/nowhere/amplihack"]);
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let mut ask = |line: &[&str], stdin: &[u8]| {
+        stdout.clear();
+        let request = Request { again: &again, words: &words(line), env };
+        serve(&request, &mut &*stdin, &mut stdout, &mut stderr)
+    };
+    assert_ne!(ask(&["1", "prepare", ID], bytes), 0, "a session without its bundle is taken");
+    assert_ne!(ask(&["1", "put", &"0".repeat(64)], bytes), 0, "a file with another digest is stored");
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
+    let line: Vec<&str> = text.split(' ').collect();
+    if line.first().is_some_and(|verb| ["has", "observe", "read", "fetch", "setup"].contains(verb)) {
+        let _ = ask(&[&["1"], &line[..]].concat(), b"");
+    }
+}

@@ -1,0 +1,55 @@
+//! Pieces that mean something to many readers.
+
+/// The pieces of one reader of JSON, `own`, with those that all have.
+pub fn json_and(own: &[&'static str]) -> &'static [&'static str] {
+    [own, JSON].concat().leak()
+}
+
+/// Pieces of JSON, and of what breaks readers of it.
+pub const JSON: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    ":",
+    ",",
+    "null",
+    "true",
+    "false",
+    "0",
+    "-0",
+    "-1",
+    "1e999",
+    "1.5",
+    "18446744073709551615",
+    "18446744073709551616",
+    "9223372036854775808",
+    "\\u0000",
+    "\\ud800",
+    "\\udc00",
+    "\\\\",
+    "\\\"",
+    "\\n",
+    "\u{feff}",
+    "\u{2028}",
+    "é",
+    "\u{1f980}",
+    "[[[[[[[[",
+    "]]]]]]]]",
+    "{\"a\":",
+    "\"type\":",
+    "\"id\":",
+    "\"name\":",
+    "// c\n",
+    "/* c */",
+    ",\n",
+    "\r\n",
+    "\n",
+    "2026-05-02T03:04:05Z",
+    "-009999-01-01T00:00:00Z",
+    "9999-12-31T23:59:59.999999999Z",
+    "../",
+    "/",
+    "sess-20260502-030405-00ff",
+];
