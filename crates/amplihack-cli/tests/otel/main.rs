@@ -161,7 +161,8 @@ fn a_collector_that_fails_changes_nothing_of_a_run() {
         sandbox
             .set("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://me:passw0rd@{address}"))
             .set("OTEL_EXPORTER_OTLP_HEADERS", "x-key=s3cret")
-            .set("OTEL_EXPORTER_OTLP_TIMEOUT", "500");
+            .set("OTEL_EXPORTER_OTLP_TIMEOUT", "500")
+            .set("AMPLIHACK_LOG", "trace");
         let output = run(&sandbox);
         output
             .assert_code(0)
