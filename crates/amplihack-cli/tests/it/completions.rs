@@ -90,7 +90,7 @@ fn with_script(shell: &str, name: &str) -> Option<Sandbox> {
 }
 
 /// A terminal of zsh's own, in which a user types the beginning of a word and the tabulator.
-const ZSH: &str = r##"
+const ZSH: &str = r#"
 zmodload zsh/zpty
 zpty terminal zsh -f -i
 zpty -w terminal 'fpath=(~/functions $fpath); autoload -U compinit; compinit -u -D; PROMPT=; print rea""dy'
@@ -101,7 +101,7 @@ for typed in 'amplihack doc' '--prov' $'\x15amplihack config tr'; do
     print -r -- "seen: ${seen//[^a-z -]/}"
 done
 zpty -d terminal
-"##;
+"#;
 
 #[test]
 fn zsh_completes_with_its_script() {

@@ -12,7 +12,7 @@ use amplihack_testkit::{Output, Run, Sandbox, Script, workspace};
 use serde_json::Value;
 
 /// Longer than a busy machine takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const PROMPT: &str = "Geheimwort";
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
 
