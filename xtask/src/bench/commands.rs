@@ -130,13 +130,13 @@ impl<'a> Place<'a> {
                 self.job("plain", "player", &["claude", "--output", "json", "--prompt", "x", "--no-hooks"]);
             shell::run(&mut job.with("RECORDING", recording).command(self.stage)?)?;
             let made = self.root.join("plain/.amplihack/sessions");
-            self.copy(&made, &sessions, bytes == LONG, ids)
+            Self::copy(&made, &sessions, bytes == LONG, ids)
                 .map_err(|error| format!("failed to copy {}: {error}", made.display()))?;
         }
         Ok(())
     }
 
-    fn copy(&self, made: &Path, to: &Path, long: bool, count: usize) -> std::io::Result<()> {
+    fn copy(made: &Path, to: &Path, long: bool, count: usize) -> std::io::Result<()> {
         for entry in fs::read_dir(made)? {
             let from = entry?.path();
             for number in 0..count {

@@ -218,8 +218,12 @@ fn rewrite(sandbox: &Sandbox, file: &str, change: impl Fn(&mut Value)) {
         value.to_string()
     };
     let lines: Vec<String> =
-        if file.ends_with(".jsonl") { text.lines().map(changed).collect() } else { vec![changed(&text)] };
+        if is_of_lines(file) { text.lines().map(changed).collect() } else { vec![changed(&text)] };
     sandbox.write(file, lines.join("\n") + "\n");
+}
+
+fn is_of_lines(file: &str) -> bool {
+    Path::new(file).extension().is_some_and(|kind| kind == "jsonl")
 }
 
 /// Claims that `part` is in `whole`: every field of every object, and what nobody knows with its value, whatever else there is.
@@ -358,7 +362,7 @@ fn fields_and_lines_of_a_newer_version_are_passed_over_and_stay() {
             let sandbox = frozen("v0.18");
             prepare(&sandbox, &format);
             rewrite(&sandbox, &format.file, |value| grow(value, ""));
-            if format.file.ends_with(".jsonl") {
+            if is_of_lines(&format.file) {
                 let line =
                     r#"{"at":"2026-11-28T20:34:43Z","seq":9,"entry":"dreamt","type":"dreamt","later":1}"#;
                 let text = String::from_utf8(bytes(&sandbox, &format.file)).unwrap();

@@ -1,5 +1,11 @@
 //! A build with the feature `otel`: traces at a collector, when a run ends and when they are asked for. It has a binary of its own, since
 //! the other tests are of the build that is shipped.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panic; helpers outside of #[test] functions too"
+)]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -109,9 +109,8 @@ fn search(text: &[u8], care: Care) -> Vec<Found> {
     while at < text.len() {
         let step = STEPS[usize::from(text[at])];
         let hit = match step {
-            Step::Over => None,
             Step::Sign if assign::may_be_at(text, at) => assign::at(text, at, care),
-            Step::Sign => None,
+            Step::Over | Step::Sign => None,
             Step::Word if !word_may_be_at(text, at) => None,
             Step::Word => word(text, at).filter(|hit| care != Care::Binary || hit.rule.0 != "bearer"),
         };
