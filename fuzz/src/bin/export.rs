@@ -150,11 +150,13 @@ fn markup(text: &str) -> BTreeSet<String> {
                 }));
             }
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-                drop(found.insert(dest_url.into_string()))
+                found.insert(dest_url.into_string());
             }
-            Event::Start(Tag::Heading { level, .. }) => drop(found.insert(level.to_string())),
+            Event::Start(Tag::Heading { level, .. }) => {
+                found.insert(level.to_string());
+            }
             Event::Start(tag @ (Tag::BlockQuote(_) | Tag::FootnoteDefinition(_) | Tag::Strikethrough)) => {
-                drop(found.insert(format!("{tag:?}")))
+                found.insert(format!("{tag:?}"));
             }
             _ => {}
         }
@@ -262,21 +264,22 @@ fn document(text: &str, agent: AgentBinary) -> Document {
     );
     entry.rule = Some(own());
     entry.data = Data { command: Some(own()), tool: Some(own()), call_id: Some(own()), ..Data::default() };
-    let run = Run { id: own(), record, events, unread: 1, verdicts: vec![entry] };
+    // Ids and words of states are this program's own.
+    let run = Run { id: "0123abcd".to_owned(), record, events, unread: 1, verdicts: vec![entry] };
     let turn = Turn {
         number: 1,
         agent,
-        phase: own(),
+        phase: "execute".to_owned(),
         started: start,
         how: own(),
         denied: vec![own()],
         outcome: Some(own()),
         checks: vec![Check { what: own(), passed: false, found: own() }],
-        launches: vec![own()],
+        launches: vec!["0123abcd".to_owned()],
     };
     let unattended = Unattended {
         agent,
-        state: own(),
+        state: "failed".to_owned(),
         reason: Some(own()),
         task: own(),
         directory: own(),
@@ -287,5 +290,5 @@ fn document(text: &str, agent: AgentBinary) -> Document {
         turns: vec![turn],
         diff: own(),
     };
-    Document { id: own(), unattended: Some(unattended), runs: vec![run] }
+    Document { id: "feed".to_owned(), unattended: Some(unattended), runs: vec![run] }
 }
