@@ -294,12 +294,14 @@ recover() {
     [ ! -f "$state/previous.new/installed" ] || names_in "$state/previous.new/installed" >>"$work/names"
     while read -r name; do
         place=$(place_of "$name")
+        rm -f "$place.amplihack-new"
         if [ -f "$state/previous.new/$name" ]; then
             put "$state/previous.new/$name" "$place"
         elif there "$state/replaced/$name"; then
             put "$state/replaced/$name" "$place"
         else
             rm -f "$place"
+            tidy "$(dirname "$place")"
         fi
     done <"$work/names"
     rm -rf "$state/previous.new"
@@ -310,7 +312,8 @@ recover() {
 # put FILE PLACE: in one step; whoever runs the old one goes on with it.
 put() {
     mkdir -p "$(dirname "$2")"
-    keep "$1" "$2.amplihack-new"
+    # A copy: a rename over another name of the same file does nothing.
+    cp -pP "$1" "$2.amplihack-new"
     mv -f "$2.amplihack-new" "$2"
 }
 
@@ -427,6 +430,8 @@ lock() {
         fi
     fi
     locked=yes
+    # Of one that was killed.
+    rm -rf "$state"/stage.* "$state"/installing.*
     printf '%s\n' $$ >"$state/lock/pid"
 }
 
@@ -457,7 +462,7 @@ uninstall() {
         "$programs/amplihack" uninstall >/dev/null </dev/null || fail 'the hooks could not be taken out; nothing was removed'
         left=${AMPLIHACK_HOME:-$HOME/.amplihack}/install/journal.json
         if [ -f "$left" ] && [ -z "$force" ]; then
-            fail "hooks are still installed in repositories, see $left; run there: amplihack uninstall --scope repo; nothing was removed"
+            fail "hooks are still installed in repositories, see $left; run there: amplihack uninstall --scope repo; the programs stay until then"
         fi
     fi
     names_in "$state/installed" >"$work/names"

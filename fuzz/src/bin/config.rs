@@ -185,7 +185,10 @@ fn configuration(scratch: &Scratch, bytes: &[u8], env: &Env, repository: &Path) 
     match trust(env, repository) {
         Ok(trusted) if trusted.added => {
             let after = fs::read_to_string(&user).expect("it was written");
-            // Everything that was there is there, in its order, and the repository is trusted now.
+            // Everything that was there is there, in its order, and the repository is trusted now. Of two kinds of line ends one stays.
+            let ends = text.matches("\r\n").count();
+            let mixed = ends > 0 && ends != text.matches('\n').count();
+            let text = if mixed { text.replace("\r\n", "\n") } else { text.clone().into_owned() };
             let mut rest = after.chars();
             assert!(text.chars().all(|wanted| rest.any(|found| found == wanted)), "something was taken out");
             let config =

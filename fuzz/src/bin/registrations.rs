@@ -79,7 +79,12 @@ fn edits() -> Vec<Edit> {
 /// What a text says, as its reader sees it; `None` where it is a text for people.
 fn meaning(edit: &Edit, text: &str) -> Option<String> {
     match edit {
-        Edit::Trust { .. } => Some(text.split_whitespace().collect()),
+        // A table without anything in it says nothing.
+        Edit::Trust { .. } => {
+            let lines =
+                text.lines().map(str::trim).filter(|line| !["[hooks]", "[hooks.state]"].contains(line));
+            Some(lines.flat_map(str::split_whitespace).collect())
+        }
         Edit::Block { .. } => Some(text.trim_end().to_owned()),
         _ => value(text).ok().map(|value| value.to_string()),
     }

@@ -180,7 +180,7 @@ fn answers(far: &Far, file: &Path) {
         assert!(collected.bytes == 0 || collected.sha256.len() == 64);
         fetch(far, &collected, file);
     }
-    fetch(far, &Collected { bytes: 5, sha256: digest, wip: None }, file);
+    fetch(far, &Collected { bytes: 5, sha256: digest, wip: None, left: Vec::new() }, file);
 }
 
 /// What comes home has the bytes that were announced, or is not kept.

@@ -66,9 +66,14 @@ fn flags() -> String {
 
 /// The flags of a compiler, of the form that `flag` begins, by which it writes no place of this machine down.
 fn renamed(flag: &str) -> String {
-    // Blanks separate flags.
-    let places = own_paths().into_iter().filter(|(path, _)| !path.contains(' '));
-    places.map(|(path, name)| format!(" {flag}{path}={name}")).collect()
+    let mut flags = String::new();
+    for (path, name) in own_paths() {
+        // Blanks separate flags.
+        if !path.contains(' ') {
+            flags.extend([" ", flag, &path, "=", name]);
+        }
+    }
+    flags
 }
 
 /// Places of this machine that a compiler could write down, and what stands for them; the narrower ones last, which win.

@@ -124,7 +124,7 @@ fn an_agents_words_are_no_commands_to_the_terminal() {
         r#"printf '{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s1","result":"\\u001b]0;title\\u0007boom"}\n'; exit 1"#,
     );
     let output =
-        prepare(&sandbox, &["auto", "--agent", "claude", "--task", "do it", "--max-turns", "1"]).output();
+        prepare(&sandbox, &["auto", "--agent", "claude", "--task", "do it", "--max-turns", "2"]).output();
     output.assert_code(1).assert_stdout_has("[U+001B]]0;title[U+0007]boom");
     output.assert_stderr_has("[U+001B]]0;title[U+0007]boom");
     assert!(!output.to_string().contains(['\u{1b}', '\u{7}']), "{output}");

@@ -94,7 +94,8 @@ fn put(text: &str, hooks: &[Hook]) -> Result<String, EditError> {
     let fresh = text.trim().is_empty();
     let root = parse(text)?;
     let object = root_object(&root)?;
-    remove_ours(&object, false)?;
+    let names: Vec<&str> = hooks.iter().filter_map(|hook| hook.event.claude_name()).collect();
+    remove_ours(&object, &names)?;
     let events = object
         .object_value_or_create("hooks")
         .ok_or_else(|| EditError::Shape { what: "something else than an object as hooks".to_owned() })?;
@@ -115,13 +116,13 @@ pub(super) fn strip(current: &str) -> Result<Option<String>, EditError> {
         return Ok(Some(current.to_owned()));
     }
     let root = parse(current)?;
-    remove_ours(&root_object(&root)?, true)?;
+    remove_ours(&root_object(&root)?, &[])?;
     let text = root.to_string();
     Ok((!is_bare(&text)).then_some(text))
 }
 
-/// Takes our commands out; with `clean` also what is empty then and held something before.
-fn remove_ours(object: &CstObject, clean: bool) -> Result<(), EditError> {
+/// Takes our commands out, and what is empty then and held something before: but for the events `wanted`, which get new ones in their places.
+fn remove_ours(object: &CstObject, wanted: &[&str]) -> Result<(), EditError> {
     let Some(hooks) = object.get("hooks") else { return Ok(()) };
     let shape = |what: &str| EditError::Shape { what: what.to_owned() };
     let events = hooks.object_value().ok_or_else(|| shape("something else than an object as hooks"))?;
@@ -134,11 +135,12 @@ fn remove_ours(object: &CstObject, clean: bool) -> Result<(), EditError> {
             here |= remove_from_group(&group);
         }
         removed |= here;
-        if clean && here && groups.elements().is_empty() {
+        let stays = event.decoded_name().is_some_and(|name| wanted.contains(&name.as_str()));
+        if here && !stays && groups.elements().is_empty() {
             event.remove();
         }
     }
-    if clean && removed && events.properties().is_empty() {
+    if wanted.is_empty() && removed && events.properties().is_empty() {
         hooks.remove();
     }
     Ok(())

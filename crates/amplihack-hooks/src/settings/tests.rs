@@ -55,6 +55,15 @@ fn what_an_older_installation_left_is_replaced() {
 }
 
 #[test]
+fn an_event_of_another_version_leaves_nothing() {
+    let edit = ours(AgentBinary::Claude, "/b/amplihack-hooks");
+    let old = r#"{"hooks": {"Elsewhere": [{"hooks": [{"type": "command", "command": "/b/amplihack-hooks stop"}]}]}}"#;
+    let text = edit.apply(Some(old)).unwrap();
+    assert!(!text.contains("Elsewhere"), "{text}");
+    assert_eq!(Mark::Hooks.strip(&text).unwrap(), None);
+}
+
+#[test]
 fn what_cannot_be_read_for_sure_is_refused_with_its_line() {
     let edit = ours(AgentBinary::Claude, "/b/amplihack-hooks");
     let refused = |text: &str| edit.apply(Some(text)).unwrap_err().to_string();

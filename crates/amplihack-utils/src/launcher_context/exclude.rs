@@ -163,6 +163,29 @@ mod tests {
     }
 
     #[test]
+    fn a_link_in_a_circle_is_left_alone() {
+        let (_dir, root) = repository();
+        let file = root.join(".git/info/exclude");
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("exclude", &file).unwrap();
+        assert!(hide(&root, &root).is_err());
+        assert!(file.is_symlink());
+    }
+
+    #[test]
+    fn a_path_may_be_as_long_as_paths_are_and_not_without_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(".git");
+        let said = |length: usize| {
+            let path = "x".repeat(length);
+            fs::write(&file, format!("gitdir: {path}")).unwrap();
+            path_in(&file, b"gitdir:").map(|found| found == Path::new(&path))
+        };
+        assert_eq!(said(4096), Some(true));
+        assert_eq!(said(8 * 1024 + 1), None);
+    }
+
+    #[test]
     fn a_missing_info_directory_is_made() {
         let (_dir, root) = repository();
         fs::remove_dir_all(root.join(".git/info")).unwrap();

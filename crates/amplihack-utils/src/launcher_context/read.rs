@@ -197,6 +197,9 @@ mod tests {
     fn brackets_in_strings_have_no_depth() {
         let text = r#"{"launcher":"amp","x":"[[[[[[[[[[\"[[[[[[[[[[\\"}"#;
         assert_eq!(parse(text.as_bytes(), None).unwrap().launcher, AgentBinary::Amp);
+        assert_eq!(depth(br"\[["), 2, "outside of strings a backslash hides nothing");
+        assert_eq!(depth(br#"[["]]"[["#), 4, "a bracket in a string closes nothing");
+        assert_eq!(depth(b"[[]{}[]]{}"), 2, "what is closed does not count any more");
     }
 
     #[test]

@@ -230,6 +230,46 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_64_kib_is_read_and_one_byte_more_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let id = SessionId::parse("s1").unwrap();
+        let context = SessionContext::of_this_process(AgentBinary::Amp, Path::new("/"));
+        let path = context.write(dir.path(), &id).unwrap();
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        text.push_str(&" ".repeat(64 * 1024 - text.len()));
+        std::fs::write(&path, &text).unwrap();
+        assert_eq!(SessionContext::read(dir.path(), &id).unwrap(), Some(context));
+        std::fs::write(&path, text + " ").unwrap();
+        assert!(matches!(SessionContext::read(dir.path(), &id), Err(ContextError::Io { .. })));
+    }
+
+    #[test]
+    fn what_is_meant_is_the_same_id_or_the_only_one_that_begins_so() {
+        let of = |wanted: &str| meant(vec!["abc", "ab", "abd", "x1"], wanted, |id| id);
+        for (wanted, found) in [
+            ("ab", Ok("ab")),
+            ("abd", Ok("abd")),
+            ("x", Ok("x1")),
+            ("a", Err(3)),
+            ("", Err(0)),
+            ("abcd", Err(0)),
+        ] {
+            assert_eq!(of(wanted), found, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_removed_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let id = SessionId::parse("s1").unwrap();
+        SessionContext::remove(dir.path(), &id).unwrap();
+        let path = SessionContext::path(dir.path(), &id);
+        std::fs::create_dir_all(path.join("x")).unwrap();
+        let error = SessionContext::remove(dir.path(), &id).unwrap_err();
+        assert!(matches!(&error, ContextError::Io { path: named, .. } if *named == path), "{error}");
+    }
+
+    #[test]
     fn a_damaged_file_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let id = SessionId::parse("s1").unwrap();

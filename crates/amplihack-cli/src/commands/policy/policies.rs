@@ -20,12 +20,12 @@ pub(super) struct Policies<'e> {
     env: &'e Env,
     here: PathBuf,
     machine: Machine,
-    policies: HashMap<PathBuf, Policy>,
+    known: HashMap<PathBuf, Policy>,
 }
 
 impl<'e> Policies<'e> {
     pub(super) fn new(env: &'e Env) -> Result<Self, Failure> {
-        Ok(Self { env, here: current_dir()?, machine: Machine::new(env), policies: HashMap::new() })
+        Ok(Self { env, here: current_dir()?, machine: Machine::new(env), known: HashMap::new() })
     }
 
     /// What holds of `script` in `cwd`, which is relative to the current directory, with `branch` checked out.
@@ -36,13 +36,13 @@ impl<'e> Policies<'e> {
         branch: Option<&str>,
     ) -> Result<Explanation, Failure> {
         let cwd = cwd.map_or_else(|| self.here.clone(), |cwd| self.here.join(cwd));
-        if !self.policies.contains_key(&cwd) {
-            if self.policies.len() >= KEPT {
-                self.policies.clear();
+        if !self.known.contains_key(&cwd) {
+            if self.known.len() >= KEPT {
+                self.known.clear();
             }
-            self.policies.insert(cwd.clone(), guard::policy(self.env, &cwd, None)?);
+            self.known.insert(cwd.clone(), guard::policy(self.env, &cwd, None)?);
         }
-        let policy = &self.policies[&cwd];
+        let policy = &self.known[&cwd];
         let world = On { machine: &self.machine, branch };
         Ok(policy.explain(&Event::Shell { script, cwd: &cwd }, &world, &Limits::default()))
     }

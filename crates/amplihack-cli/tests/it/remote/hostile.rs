@@ -48,7 +48,7 @@ fn an_answer_without_an_end_fills_no_disk_here() {
         let refused = run(&["pull", &id]);
         refused.assert_code(1).assert_stderr_has("MB free").assert_stderr_has("set TMPDIR");
         answers(world, "observe", &format!("echo {id} ended 0 5 6 18446744073709551615"));
-        answers(world, "read", "head -c 4194304 /dev/zero");
+        answers(world, "read", "head -c 4194304 /dev/zero | tr '\\0' a");
         run(&["output", &id]).assert_code(0);
     });
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use amplihack_testkit::{Sandbox, Script, long};
@@ -56,6 +56,7 @@ fn weight(directory: &Path) -> (usize, u64) {
 fn runs_of_recipes_leave_their_directories_and_nothing_else() {
     let sandbox = sandbox();
     let runs = sandbox.home().join(".amplihack/recipe-runs");
+    let sessions = sandbox.home().join(".amplihack/sessions");
     let end = Instant::now() + sized(Duration::ZERO, Duration::from_hours(1));
     let (mut rounds, mut firsts, mut other) = (0, BTreeMap::new(), None);
     while rounds < 4 || Instant::now() < end {
@@ -76,8 +77,10 @@ fn runs_of_recipes_leave_their_directories_and_nothing_else() {
         let first: &mut (usize, u64) = firsts.entry(slow).or_insert((count, bytes));
         assert_eq!(count, first.0, "files in run {rounds} and in the first");
         assert!(bytes.abs_diff(first.1) < 4 << 10, "{bytes} bytes in run {rounds}, {} in the first", first.1);
-        // And all else of the home is as after the second run, however many follow.
-        let elsewhere = files(&sandbox.home()).into_iter().filter(|file| !file.starts_with(&runs)).count();
+        // Its three agents have a journal each, and all else of the home is as after the second run, however many follow.
+        assert_eq!(names(&sessions).len(), 3 * rounds, "journals of agents after {rounds} runs");
+        let outside = |file: &PathBuf| !file.starts_with(&runs) && !file.starts_with(&sessions);
+        let elsewhere = files(&sandbox.home()).into_iter().filter(outside).count();
         if rounds == 2 {
             other = Some(elsewhere);
         }

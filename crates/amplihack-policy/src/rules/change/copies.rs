@@ -96,8 +96,6 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// `print > "FILE"`
-
     /// `zip -m` moves what it packs.
     pub(super) fn zip(&mut self) {
         let options = Options::read(&self.call.args, "bitxnPs", &["exclude", "include", "temp-path"]);

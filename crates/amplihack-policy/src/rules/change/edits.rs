@@ -23,6 +23,7 @@ impl Finder<'_, '_> {
         }
     }
 
+    /// `print > "FILE"`
     pub(super) fn awk(&mut self) {
         if self.call.has(&["inplace"]) {
             self.call.operands().skip(2).for_each(|arg| {
