@@ -1,12 +1,23 @@
-//! The real agent CLIs, pinned in `agents/package-lock.json`: native packages, install scripts off, no Node at run time.
+//! The real agent CLIs, pinned in `agents/package-lock.json`: native packages, install scripts off, no Node at run time. `agents/bin`, tracked,
+//! links to their programs.
 
 use std::fs;
 use std::path::Path;
 
-use crate::{debian, shell, ui};
+use crate::{Failure, debian, shell, ui};
 
 /// Copy of the lock file that an install was made from; it lies in `node_modules`, so it goes away with it.
 const STAMP: &str = ".installed-from-lock";
+
+/// `cargo xtask agents`: installs the agents, and says where they are found.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    if let Some(word) = args.first() {
+        return Err(format!("cannot read {word:?}; try: cargo xtask agents"));
+    }
+    install()?;
+    ui::say("agents/bin has claude, codex, copilot and amp: PATH=$PWD/agents/bin:$PATH");
+    Ok(())
+}
 
 /// Installs the agents if they are missing or do not match the lock file. What cannot be installed is said.
 pub(crate) fn ensure() {
@@ -17,7 +28,7 @@ pub(crate) fn ensure() {
     }
 }
 
-fn install() -> Result<(), String> {
+fn install() -> Result<(), Failure> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Err("the lock file holds packages for Linux on x86_64 only".to_owned());
     }

@@ -2,6 +2,7 @@
 
 mod alone;
 mod calls;
+mod commands;
 mod measure;
 mod random;
 mod recipes;
@@ -11,6 +12,7 @@ mod stage;
 mod streams;
 mod table;
 mod transcript;
+mod verdicts;
 mod weigh;
 
 use std::path::{Path, PathBuf};
@@ -29,10 +31,12 @@ struct Entry {
 }
 
 const RUNS: usize = 200;
+const USAGE: &str =
+    "try: cargo xtask bench [--only recipes|commands|streams|secrets|verdicts] [--runs N] [--bins DIR]";
 
 /// Builds, measures, prints a table and, unless the binaries were given, writes `docs/benchmarks.md`.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
-    let (mut runs, mut given, mut only) = (RUNS, None, None);
+    let (mut runs, mut given, mut only_part) = (RUNS, None, None);
     let mut words = args.iter();
     while let Some(word) = words.next() {
         match (word.as_str(), words.next()) {
@@ -40,24 +44,15 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
                 runs = number.parse().map_err(|_| format!("--runs takes a number, not {number:?}"))?;
             }
             ("--bins", Some(directory)) => given = Some(PathBuf::from(directory)),
-            ("--only", Some(part)) if matches!(part.as_str(), "streams" | "recipes" | "secrets") => {
-                only = Some(part.as_str());
-            }
-            _ => {
-                return Err(format!(
-                    "cannot read {word:?}; try: cargo xtask bench [--only streams|recipes|secrets] [--runs N] [--bins DIR]"
-                ));
-            }
+            ("--only", Some(part)) => only_part = Some(part.as_str()),
+            _ => return Err(format!("cannot read {word:?}; {USAGE}")),
         }
     }
     if runs == 0 {
         return Err("--runs must be at least 1".to_owned());
     }
-    match only {
-        Some("streams") => return only_streams(),
-        Some("secrets") => return only_secrets(),
-        Some(_) => return only_recipes(given.as_deref(), runs),
-        None => {}
+    if let Some(part) = only_part {
+        return only(part, given.as_deref(), runs);
     }
     let (bins, guard) = match &given {
         Some(bins) => (bins.clone(), bins.join("amplihack-hooks")),
@@ -78,37 +73,38 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let calls = calls::of_a_launch(&stage)?;
     ui::warn(&format!("{table}\n{alone}\n{calls}"));
     let recipes = recipes::section(&stage, runs)?;
-    ui::warn(&recipes);
+    let more = commands::section(&stage, &bins, runs)?;
+    ui::warn(&format!("{recipes}\n{more}"));
     if given.is_some() {
         return Ok(());
     }
     let streams = streams::section(&build(READERS)?)?;
     let secrets = scan::section(&build(SCANNER)?)?;
-    write(&format!("{}\n{recipes}\n{streams}\n{secrets}", table::page(&table, &alone, &calls, runs)))
+    write(&format!("{}\n{recipes}\n{more}\n{streams}\n{secrets}", table::page(&table, &alone, &calls, runs)))
 }
 
-/// Measures the streams and replaces their section of the page.
-fn only_streams() -> Result<(), Failure> {
-    let streams = streams::section(&build(READERS)?)?;
-    ui::warn(&streams);
-    write(&with_section(&page()?, streams::HEADING, &streams))
-}
-
-/// Compares the scan for credentials and replaces its section of the page.
-fn only_secrets() -> Result<(), Failure> {
-    let secrets = scan::section(&build(SCANNER)?)?;
-    ui::warn(&secrets);
-    write(&with_section(&page()?, scan::HEADING, &secrets))
-}
-
-/// Measures recipes and, unless the binaries were given, replaces their section of the page.
-fn only_recipes(given: Option<&Path>, runs: usize) -> Result<(), Failure> {
-    let bins = given.map_or_else(|| build(RECIPES), |bins| Ok(bins.to_owned()))?;
-    // No guard is started here.
-    let stage = Stage::new(&bins, &bins.join("amplihack"))?;
-    let recipes = recipes::section(&stage, runs)?;
-    ui::warn(&recipes);
-    if given.is_some() { Ok(()) } else { write(&with_section(&page()?, recipes::HEADING, &recipes)) }
+/// Measures a part of the page and, unless the binaries were given, replaces its section.
+fn only(part: &str, given: Option<&Path>, runs: usize) -> Result<(), Failure> {
+    let built = |programs| given.map_or_else(|| build(programs), |bins| Ok(bins.to_owned()));
+    // No guard is started by these.
+    let staged = |bins: &Path| Stage::new(bins, &bins.join("amplihack"));
+    let (heading, text) = match part {
+        "streams" => (streams::HEADING, streams::section(&built(READERS)?)?),
+        "secrets" => (scan::HEADING, scan::section(&built(SCANNER)?)?),
+        "recipes" => (recipes::HEADING, recipes::section(&staged(&built(RECIPES)?)?, runs)?),
+        "commands" => {
+            let bins = built(MORE)?;
+            (commands::HEADING, commands::section(&staged(&bins)?, &bins, runs)?)
+        }
+        "verdicts" => (verdicts::HEADING, String::new()),
+        _ => return Err(format!("there is no part {part:?}; {USAGE}")),
+    };
+    ui::warn(&text);
+    if given.is_some() {
+        return Ok(());
+    }
+    let page = page()?;
+    write(&if text.is_empty() { page } else { with_section(&page, heading, &text) })
 }
 
 /// `page` with `section` in the place of what begins with `heading`, or behind everything.
@@ -125,11 +121,23 @@ fn page() -> Result<String, Failure> {
 
 const PAGE: &str = "docs/benchmarks.md";
 
+/// Writes `page` with the verdicts that its tables give.
 fn write(page: &str) -> Result<(), Failure> {
     let path = shell::root().join(PAGE);
-    std::fs::write(&path, page).map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+    std::fs::write(&path, judged(page))
+        .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
     ui::say(&format!("wrote {PAGE}"));
     Ok(())
+}
+
+/// `page` with the verdicts before all else.
+fn judged(page: &str) -> String {
+    let verdicts = verdicts::section(page);
+    if page.contains(verdicts::HEADING) {
+        return with_section(page, verdicts::HEADING, &verdicts);
+    }
+    let (title, rest) = page.split_once("\n\n").unwrap_or((page, ""));
+    format!("{title}\n\n{verdicts}\n## Launches and the guard\n\n{rest}")
 }
 
 /// Everything that is measured by starting processes.
@@ -226,11 +234,17 @@ const COMMANDS: &[[&str; 4]] = &[
     ["--package", "amplihack-testkit", "--bin", "fake-agent"],
     ["--package", "amplihack-utils", "--example", "resolver"],
     ["--package", "amplihack-policy", "--example", "bench"],
+    ["--package", "amplihack-remote", "--example", "speed"],
 ];
 /// What runs recipes.
 const RECIPES: &[[&str; 4]] = &[
     ["--package", "amplihack-cli", "--bin", "amplihack"],
     ["--package", "amplihack-cli", "--bin", "recipe-runner-rs"],
+];
+/// What runs the other commands.
+const MORE: &[[&str; 4]] = &[
+    ["--package", "amplihack-cli", "--bin", "amplihack"],
+    ["--package", "amplihack-remote", "--example", "speed"],
 ];
 /// What reads streams.
 const READERS: &[[&str; 4]] = &[
@@ -252,7 +266,7 @@ fn build(programs: &[[&str; 4]]) -> Result<PathBuf, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::with_section;
+    use super::{judged, with_section};
 
     #[test]
     fn a_section_is_replaced_and_its_neighbours_stay() {
@@ -262,5 +276,13 @@ mod tests {
         let found = with_section(&found, "## Streams", "## Streams\n\nfaster\n");
         assert_eq!(found, "# All\n\n## Recipes\n\nnew\n\n## Streams\n\nfaster\n");
         assert_eq!(with_section("# All\n", "## X", "## X\n"), "# All\n\n## X\n");
+    }
+
+    #[test]
+    fn the_verdicts_come_first_and_once() {
+        let once = judged("# Benchmarks\n\nHow.\n\n## Recipes\n\nfast\n");
+        assert!(once.starts_with(&format!("# Benchmarks\n\n{}", super::verdicts::HEADING)), "{once}");
+        assert!(once.ends_with("## Launches and the guard\n\nHow.\n\n## Recipes\n\nfast\n"), "{once}");
+        assert_eq!(judged(&once), once);
     }
 }

@@ -14,6 +14,7 @@ const POLICY: &str = "/usr/sbin/policy-rc.d";
 
 /// A program and the package that brings it.
 const NEEDED: &[(&str, &str)] = &[
+    ("fish", "fish"),
     ("git", "git"),
     ("ip", "iproute2"),
     ("munged", "munge"),
@@ -26,6 +27,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("strace", "strace"),
     ("tmux", "tmux"),
     ("unshare", "util-linux"),
+    ("zsh", "zsh"),
 ];
 
 /// A browser that looks at pages, and the package that brings it; not every distribution has it, so it is asked for alone.

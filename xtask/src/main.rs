@@ -1,5 +1,5 @@
-//! Chores of this workspace: `cargo xtask test | nightly | dist | docs | man | examples | minimal-versions | bench`. The standard library only, so that
-//! it starts fast.
+//! Chores of this workspace: `cargo xtask test | nightly | agents | dist | docs | man | examples | minimal-versions | bench`. The standard library
+//! only, so that it starts fast.
 
 mod agents;
 mod bench;
@@ -23,12 +23,13 @@ usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need,
        cargo xtask nightly [--seconds N] [--seed N] [--fuzz-only]
                                                   every fuzz program for N seconds (60), then the long form of the tests
        cargo xtask dist [--bins DIR] [--out DIR]  a release: static binaries, completions, manual, sums; --bins: of these binaries
+       cargo xtask agents                         the pinned agent CLIs, below agents/, by npm
        cargo xtask docs [--check]                 API documentation and generated pages; --check: fail if a page is out of date
        cargo xtask man [DIR]                      manual pages of every command, into dist/man
        cargo xtask examples                       run every example of the Amp SDK against its fake CLI
        cargo xtask minimal-versions               whether the lowest versions that the manifests ask for compile
        cargo xtask bench [--runs N] [--bins DIR]  timings, into docs/benchmarks.md; --bins: use these binaries, write nothing
-       cargo xtask bench --only streams           the same page's section about streams and other SDKs only";
+       cargo xtask bench --only PART              one section of that page: recipes, commands, streams, secrets, verdicts";
 
 /// A chore that could not be done, in words for a person. An empty text: it has been said already.
 type Failure = String;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(rest),
         Some("dist") => dist::run(rest),
         Some("nightly") => nightly::run(rest),
+        Some("agents") => agents::run(rest),
         Some("docs") => docs::run(rest),
         Some("man") => man::run(rest),
         Some("minimal-versions") => minimal_versions::run(rest),

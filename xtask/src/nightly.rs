@@ -1,5 +1,6 @@
 //! `cargo xtask nightly`: every fuzz program for a while, with inputs that no night before had, then the long form of the tests.
 
+use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -109,7 +110,6 @@ fn fuzz(program: &str, seconds: u64, seed: u64) -> Result<Row, Failure> {
     command.arg("-c").arg(script).arg("sh").arg(target().join("release").join(program));
     command.args(["--seconds", &seconds.to_string(), "--seed", &seed.to_string()]);
     command.current_dir(shell::root()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    command.env("AMPLIHACK", shell::target().join("debug/amplihack"));
     let failed = |error| format!("failed to run {program}: {error}");
     let mut child = command.spawn().map_err(failed)?;
     let stdout = child.stdout.take();
@@ -159,7 +159,7 @@ fn table(rows: &[Row], seed: u64) -> String {
     let wide = rows.iter().map(|row| row.program.len()).max().unwrap_or_default();
     let mut out = format!("fuzz programs, seed {seed}:\n");
     for Row { program, said, found } in rows {
-        out += &format!("  {} {program:wide$}  {said}\n", if *found { "FOUND" } else { "ok   " });
+        let _ = writeln!(out, "  {} {program:wide$}  {said}", if *found { "FOUND" } else { "ok   " });
     }
     out.trim_end().to_owned()
 }

@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 use crate::summary::Summary;
 use crate::{Failure, agents, debian, examples, shell, ui};
 
+/// What is there only with the feature `otel`, which the shipped build has not.
+const OTEL: &[&[&str]] = &[&["amplihack-export", "--lib"], &["amplihack-cli", "--test", "otel"]];
+
 /// Installs what is missing, builds, runs every test, and ends with the counts.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     debian::ensure();
@@ -28,6 +31,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         let mut doc_tests = shell::cargo();
         doc_tests.args(["test", "--quiet", "--workspace", "--doc", "--no-fail-fast"]);
         runs.push(doc_tests);
+        runs.extend(OTEL.iter().map(|words| {
+            let mut with_feature = shell::cargo();
+            with_feature.args(["test", "--quiet", "--no-fail-fast", "--features", "otel", "--package"]);
+            with_feature.args(*words);
+            with_feature
+        }));
     } else {
         ui::say("documentation tests are left out, since the run is a selection");
     }

@@ -89,6 +89,12 @@ impl Failure {
         }
     }
 
+    /// What failed, in words.
+    #[cfg(feature = "otel")]
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Shows the failure and returns the exit code.
     pub(crate) fn show(&self, format: Format) -> u8 {
         match format {

@@ -69,6 +69,13 @@ impl Cleaner {
         value.to_string()
     }
 
+    /// `value` as [`Self::json`] has it.
+    pub(crate) fn redacted(self, value: &mut Value) {
+        if self.redact {
+            self.value(value);
+        }
+    }
+
     /// Replaces the secrets in `value`.
     pub(crate) fn value(self, value: &mut Value) {
         match value {

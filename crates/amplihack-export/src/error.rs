@@ -14,6 +14,14 @@ pub enum ExportError {
     /// What the policy said cannot be read.
     #[error(transparent)]
     Audit(#[from] AuditError),
+    /// A variable of OpenTelemetry's cannot be read. What it holds may be a credential, and is left out.
+    #[error("{name} cannot be read")]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// How it is to be written.
+        form: &'static str,
+    },
     /// The collector cannot be reached, or does not answer as one.
     #[error("traces could not be sent to {endpoint}: {why}")]
     Send {
@@ -39,6 +47,7 @@ impl Explain for ExportError {
         match self {
             Self::Log(error) => error.kind(),
             Self::Audit(error) => error.kind(),
+            Self::Variable { .. } => "otel_variable",
             Self::Send { .. } => "otel_send",
             Self::Refused { .. } => "otel_refused",
         }
@@ -46,6 +55,7 @@ impl Explain for ExportError {
 
     fn hint(&self) -> Option<String> {
         match self {
+            Self::Variable { form, .. } => Some(format!("write it as {form}")),
             Self::Send { .. } => {
                 Some("name a collector's OTLP/HTTP address, as http://127.0.0.1:4318".to_owned())
             }

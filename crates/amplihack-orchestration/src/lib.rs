@@ -18,7 +18,7 @@ pub mod progress;
 pub mod prompts;
 pub mod race;
 mod spec;
-pub(crate) mod stall;
+pub mod stall;
 pub mod turn;
 pub mod turns;
 pub mod verify;

@@ -103,9 +103,11 @@ fn samples(times: usize) {
         }
     }
     let script = document("cat > notes.md <<'EOF'\n", 64);
+    let longer = document("cat > notes.md <<'EOF'\n", 256);
     let texts = TEXTS.map(|(name, line)| (name, one_mib(line)));
     for _ in 0..times {
         sample("document", time(|| judge(&policy, script.as_bytes(), &limits)));
+        sample("longer", time(|| judge(&policy, longer.as_bytes(), &limits)));
         for (name, text) in &texts {
             sample(name, time(|| scan(&policy, text)));
         }

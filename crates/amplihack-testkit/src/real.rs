@@ -2,14 +2,6 @@
 
 use std::path::PathBuf;
 
-/// Name and program file, below `agents/node_modules`, of each real agent CLI.
-const PROGRAMS: &[(&str, &str)] = &[
-    ("claude", "@anthropic-ai/claude-code-linux-x64/claude"),
-    ("codex", "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"),
-    ("copilot", "@github/copilot-linux-x64/copilot"),
-    ("amp", "@ampcode/cli-linux-x64/amp"),
-];
-
 /// The installed real agent CLIs; `None` for one that is not installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RealAgents {
@@ -35,11 +27,10 @@ pub fn real_agents() -> RealAgents {
 
 /// The real agent CLI `name`. A missing one is told on stderr: the test that asked is skipped.
 pub fn real_agent(name: &str) -> Option<PathBuf> {
-    let (_, program) = PROGRAMS.iter().find(|(known, _)| *known == name)?;
-    let path = crate::workspace().join("agents/node_modules").join(program);
-    if path.is_file() {
-        return Some(path);
+    // The links are tracked, so that users find the same programs there.
+    let found = crate::workspace().join("agents/bin").join(name).canonicalize();
+    if found.is_err() {
+        crate::loud(&format!("SKIPPED: the real {name} is not installed; `cargo xtask agents` installs it"));
     }
-    crate::loud(&format!("SKIPPED: the real {name} is not installed; `cargo xtask test` installs it"));
-    None
+    found.ok()
 }

@@ -18,17 +18,38 @@ pub(crate) struct Job {
     args: Vec<OsString>,
     /// What it reads; nothing without it.
     stdin: Option<PathBuf>,
+    /// Where it runs; the stage's repository without it.
+    directory: Option<PathBuf>,
+    /// Variables beside the stage's.
+    variables: Vec<(&'static str, OsString)>,
 }
 
 impl Job {
     pub(crate) fn new(program: impl AsRef<Path>, args: &[&str]) -> Self {
         let args = args.iter().map(OsString::from).collect();
-        Self { program: program.as_ref().to_owned(), args, stdin: None }
+        Self {
+            program: program.as_ref().to_owned(),
+            args,
+            stdin: None,
+            directory: None,
+            variables: Vec::new(),
+        }
     }
 
     /// The same, with a file to read.
     pub(crate) fn reading(self, file: PathBuf) -> Self {
         Self { stdin: Some(file), ..self }
+    }
+
+    /// The same, in another directory.
+    pub(crate) fn at(self, directory: PathBuf) -> Self {
+        Self { directory: Some(directory), ..self }
+    }
+
+    /// The same, with a variable more, or with another value.
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name, value.into()));
+        self
     }
 
     /// The command, on `stage`.
@@ -39,6 +60,10 @@ impl Job {
         };
         let stdin = self.stdin.as_ref().map_or_else(|| Ok(Stdio::null()), open)?;
         let mut command = stage.command(&self.program);
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.args(&self.args).stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(command)
     }

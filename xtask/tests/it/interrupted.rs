@@ -124,9 +124,9 @@ fn assert_whole(sandbox: &Sandbox, versions: &[&str]) {
 
 #[test]
 fn an_installation_that_was_killed_is_taken_back_or_done_by_the_next() {
+    let sandbox = scene();
     for upgrade in [false, true] {
         for at in 1..=PLACES.len() + 4 {
-            let sandbox = scene();
             if upgrade {
                 install(&sandbox, "old", "1.0.0", &[]).assert_code(0);
             }
@@ -136,6 +136,7 @@ fn an_installation_that_was_killed_is_taken_back_or_done_by_the_next() {
             if output.code == Some(0) {
                 assert!(at > PLACES.len(), "only {at} files were put in place");
                 assert_installed(&sandbox, "2.0.0");
+                installer(&sandbox, "new", &["--uninstall"]).output().assert_code(0);
                 continue;
             }
             output.assert_signal(9);
@@ -155,8 +156,8 @@ fn an_installation_that_was_killed_is_taken_back_or_done_by_the_next() {
 
 #[test]
 fn an_installation_that_fails_takes_itself_back() {
+    let sandbox = scene();
     for at in 2..=PLACES.len() {
-        let sandbox = scene();
         sandbox.write("home/.local/bin/xpia-defend", "theirs");
         let theirs = home(&sandbox);
         breaking_mv(&sandbox, at, "echo 'mv: no space left' >&2; exit 1");
@@ -170,6 +171,8 @@ fn an_installation_that_fails_takes_itself_back() {
         breaking_mv(&sandbox, at, "exit 1");
         install(&sandbox, "new", "2.0.0", &[]).assert_code(1);
         assert_eq!(home(&sandbox), before, "call {at}, upgrade");
+        std::fs::remove_file(sandbox.bin().join("mv")).unwrap();
+        installer(&sandbox, "old", &["--uninstall"]).output().assert_code(0);
     }
 }
 

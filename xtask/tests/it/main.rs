@@ -1,4 +1,5 @@
 //! Releases and their installer, as a user meets them.
+#![expect(clippy::unwrap_used, reason = "a test fails by panic; helpers outside of #[test] functions too")]
 
 mod installer;
 mod interrupted;

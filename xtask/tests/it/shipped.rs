@@ -117,8 +117,9 @@ fn a_run_goes_on_with_the_version_that_was_put_in_its_place() {
     sandbox.fake("claude");
     sandbox.script_for(
         "claude",
-        &Script::new().shell("cat \"$HOME\"/.amplihack/sessions/*/hooks/* >\"$HOME/seen\""),
+        &Script::new().shell("cat \"$HOME\"/.amplihack/sessions/*/hooks/hooks/* >\"$HOME/seen\""),
     );
+    sandbox.set("AMPLIHACK_AGENT_BINARY", "claude");
     let program = sandbox.home().join("own/amplihack");
     for place in ["own", "new"] {
         std::fs::create_dir(sandbox.home().join(place)).unwrap();

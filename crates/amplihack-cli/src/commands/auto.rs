@@ -190,6 +190,7 @@ impl<'a> House<'a> {
         if !json {
             ui::shown(&board::told_at_the_end(&summary))?;
         }
+        super::telemetry::of_run(summary.id.as_str(), self.env);
         Ok(code(&summary))
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn run(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env) -
         return Ok(0);
     }
     if output != OutputFormat::Text {
-        return events::run(plan, Streams { deadlines, ..Streams::default() }, wanted, output);
+        return events::run(plan, Streams { deadlines, ..Streams::default() }, wanted, output, env);
     }
     let ended = runtime()?.block_on(async {
         let streams = Streams { deadlines, ..Streams::default() };

@@ -18,6 +18,7 @@ pub(crate) mod recipe;
 pub(crate) mod remote;
 pub(crate) mod sessions;
 pub(crate) mod stream;
+mod telemetry;
 mod uninstall;
 mod which;
 

@@ -72,6 +72,9 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
     } else {
         ui::shown(&table(&rows, race))?;
     }
+    for summary in results.ends.iter().flatten() {
+        super::telemetry::of_run(summary.id.as_str(), env);
+    }
     let all = code(results.ends.iter().map(|result| result.as_ref().ok()));
     // A race is won by one.
     Ok(match winner {

@@ -2,6 +2,8 @@
 
 mod auto;
 mod export;
+#[cfg(feature = "otel")]
+pub(super) use export::document;
 mod find;
 mod prune;
 mod search;

@@ -2,7 +2,7 @@
 
 use amplihack_testkit::{Run, Sandbox, loud};
 
-use crate::world::run;
+use crate::world::{amplihack, run};
 
 const VERBS: [&str; 22] = [
     "claude",
@@ -73,30 +73,58 @@ fn bash_takes_its_script_and_completes_with_it() {
     );
 }
 
-/// Loads the script in `shell`, if it is installed, as its users do.
-fn loads(shell: &str, prepare: &str) {
+/// A sandbox with the script of `shell` where its users have it, if the shell is installed.
+fn with_script(shell: &str, name: &str) -> Option<Sandbox> {
     let sandbox = Sandbox::new();
-    let script = run(&sandbox, &["completions", shell]).stdout;
-    let file = sandbox.write(format!("amplihack.{shell}"), script);
     let installed = sandbox
         .env()
         .get("PATH")
         .is_some_and(|path| std::env::split_paths(path).any(|directory| directory.join(shell).is_file()));
     if !installed {
-        return loud(&format!("SKIPPED: {shell} is not installed; its completion script was not loaded"));
+        loud(&format!("SKIPPED: {shell} is not installed; its completion script was not loaded"));
+        return None;
     }
-    let line = format!("{prepare}source '{}' && echo loaded", file.display());
-    sandbox.run(shell, ["-c", &line]).assert_code(0).assert_stderr("").assert_stdout("loaded\n");
+    sandbox.link("amplihack", amplihack());
+    sandbox.write(format!("home/{name}"), run(&sandbox, &["completions", shell]).stdout);
+    Some(sandbox)
+}
+
+/// A terminal of zsh's own, in which a user types the beginning of a word and the tabulator.
+const ZSH: &str = r#"
+zmodload zsh/zpty
+zpty terminal zsh -f -i
+zpty -w terminal 'fpath=(~/functions $fpath); autoload -U compinit; compinit -u -D; PROMPT=; print rea""dy'
+zpty -r -m terminal seen '*ready*'
+for typed in 'amplihack doc' '--prov' $'\x15amplihack config tr'; do
+    zpty -w -n terminal "$typed"$'\t'
+    zpty -r -m terminal seen '*(doctor|--prove|trust)'
+    print -r -- "seen: ${seen//[^a-z -]/}"
+done
+zpty -d terminal
+"#;
+
+#[test]
+fn zsh_completes_with_its_script() {
+    let Some(sandbox) = with_script("zsh", "functions/_amplihack") else { return };
+    let seen = sandbox.run("zsh", ["-f", "-c", ZSH]).assert_code(0).stdout_text();
+    let lines: Vec<&str> = seen.lines().filter(|line| line.starts_with("seen: ")).collect();
+    assert_eq!(lines.len(), 3, "{seen}");
+    for (line, completed) in lines.iter().zip(["doctor", "--prove", "trust"]) {
+        assert!(line.contains(completed), "{completed}: {seen}");
+    }
 }
 
 #[test]
-fn zsh_loads_its_script() {
-    loads("zsh", "autoload -U compinit && compinit -u && ");
-}
-
-#[test]
-fn fish_loads_its_script() {
-    loads("fish", "");
+fn fish_completes_with_its_script() {
+    let Some(sandbox) = with_script("fish", ".config/fish/completions/amplihack.fish") else { return };
+    let ask = |line: &str| {
+        let output = sandbox.run("fish", ["-c", &format!("complete -C '{line}'")]);
+        let text = output.assert_code(0).assert_stderr("").stdout_text();
+        text.lines().filter_map(|line| Some(line.split('\t').next()?.to_owned())).collect::<Vec<_>>()
+    };
+    assert_eq!(ask("amplihack do"), ["doctor"]);
+    assert_eq!(ask("amplihack config "), ["show", "trust"]);
+    assert_eq!(ask("amplihack claude --permissions e"), ["edit"]);
 }
 
 #[test]

@@ -1,13 +1,15 @@
-//! Diagnostics: on stderr and in a file, never on stdout, and never a word of a prompt.
+//! Diagnostics: on stderr and in a file, never on stdout, and never a word of a prompt or a secret.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use amplihack_testkit::Script;
+use amplihack_testkit::procs::Sweep;
+use amplihack_testkit::{Sandbox, Script};
 use serde_json::Value;
 
+use crate::auto;
 use crate::fakes::{assert_quiet, fakes};
-use crate::world::prepare;
+use crate::world::{amplihack, prepare};
 
 #[test]
 fn a_plain_run_is_quiet_and_a_level_changes_nothing_on_stdout() {
@@ -88,4 +90,121 @@ fn no_word_of_a_prompt_is_in_diagnostics() {
         assert!(!output.stderr_text().contains("Geheimwort"), "{output}");
     }
     assert_quiet(&prepare(&sandbox, &["amplifier", "--prompt", "Geheimwort"]).output());
+}
+
+/// Secrets that no shape gives away, each in a place where one could slip into a line.
+const SECRETS: [&str; 7] = [
+    "zimtstern-key",
+    "zimtstern-url",
+    "zimtstern-header",
+    "zimtstern-prompt",
+    "zimtstern-value",
+    "zimtstern-forwarded",
+    "zimtstern-call",
+];
+
+/// A user with a repository and a Claude Code that does its work, who logs everything everywhere.
+fn user_who_logs_everything() -> Sandbox {
+    let mut sandbox = auto::claude("echo x >> steps; say working; call x 'echo done' false; result done");
+    sandbox.link("amplihack", amplihack());
+    let root = sandbox.root().to_owned();
+    sandbox
+        .set("AMPLIHACK_LOG", "trace")
+        .set("AMPLIHACK_AGENT_BINARY", "claude")
+        .set("ANTHROPIC_API_KEY", "zimtstern-key")
+        .set("ANTHROPIC_BASE_URL", "http://me:zimtstern-url@127.0.0.1:9/v1")
+        .set("ANTHROPIC_CUSTOM_HEADERS", "Authorization: Bearer zimtstern-header")
+        .set("HTTPS_PROXY", "http://me:zimtstern-url@127.0.0.1:9")
+        .set("XDG_RUNTIME_DIR", root);
+    sandbox
+}
+
+#[test]
+fn no_secret_is_in_diagnostics_at_any_level() {
+    let mut sandbox = user_who_logs_everything();
+    let _sweep = Sweep::new(sandbox.root().display().to_string());
+    sandbox.write(
+        "work/r.yaml",
+        "name: r\ncontext: {token: ''}\nsteps:\n  - {id: a, command: 'echo {{token}} > a.txt'}\n  \
+         - {id: b, prompt: 'Use {{token}}: zimtstern-prompt'}\n",
+    );
+    sandbox.run("git", ["add", "r.yaml"]).assert_code(0);
+    sandbox.run("git", ["commit", "--quiet", "-m", "r"]).assert_code(0);
+    let file = sandbox.root().join("log.jsonl");
+    // A file that cannot be used is warned of, without what is in it.
+    sandbox.unset("AMPLIHACK_AGENT_BINARY");
+    sandbox.write("work/.claude/runtime/launcher_context.json", "{\"launcher\":\"zimtstern-value");
+    let which = prepare(&sandbox, &["which", "--log-file", file.to_str().unwrap()]).output();
+    which.assert_code(0).assert_stderr_has("launcher context ignored").assert_nowhere("zimtstern");
+    sandbox.set("AMPLIHACK_AGENT_BINARY", "claude");
+    let prompt = "Tell nobody: zimtstern-prompt";
+    let header = "Authorization: Bearer zimtstern-header";
+    let commands: &[&[&str]] = &[
+        &["claude", "-p", "--prompt", prompt],
+        &["claude", "--prompt", prompt, "--output", "json"],
+        &["claude", "-p", "--prompt", prompt, "--dry-run"],
+        &[
+            "claude",
+            "--raw",
+            "--",
+            "mcp",
+            "add",
+            "--header",
+            header,
+            "x",
+            "http://me:zimtstern-url@127.0.0.1:9",
+        ],
+        &["auto", "--task", prompt, "--permissions", "edit", "--verify", "test -f steps"],
+        &["recipe", "run", "r.yaml", "-c", "token=zimtstern-value"],
+        &["recipe", "run", "--resume", "latest"],
+        &[
+            "remote",
+            "start",
+            "--backend",
+            "local",
+            "--agent",
+            "claude",
+            "--env",
+            "T=zimtstern-forwarded",
+            prompt,
+        ],
+        &["remote", "wait"],
+        &["remote", "list", "--refresh"],
+        &["remote", "output", "latest"],
+        &["remote", "kill", "latest"],
+        &["sessions", "export", "latest", "--otel"],
+        &["doctor"],
+    ];
+    for &args in commands {
+        let all = [args, &["--log-level", "trace", "--log-file", file.to_str().unwrap()][..]];
+        // Words behind -- are the agent's.
+        let all = match args.iter().position(|word| *word == "--") {
+            Some(at) => [&args[..at], all[1], &args[at..]].concat(),
+            None => all.concat(),
+        };
+        let output = prepare(&sandbox, &all).output();
+        let told = fs::read_to_string(&file).unwrap();
+        for secret in SECRETS {
+            assert!(!told.contains(secret), "{args:?}: {secret}: {told}");
+            assert!(!output.stderr_text().contains(secret), "{args:?}: {secret}\n{output}");
+        }
+    }
+    assert!(fs::read_to_string(&file).unwrap().contains("launcher context ignored"), "something was told");
+}
+
+#[test]
+fn hooks_say_nothing_of_a_call_on_stderr_and_no_secret_to_the_audit() {
+    let sandbox = user_who_logs_everything();
+    let call = serde_json::json!({
+        "session_id": "s", "cwd": sandbox.work(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_input": { "command": "curl -H 'Authorization: Bearer zimtstern-header-zimtstern-call' https://me:zimtstern-url@example.com" },
+    });
+    for event in ["pre-tool-use", "post-tool-use"] {
+        let run = prepare(&sandbox, &["hook", event, "--host", "claude", "--policy", "standard"]);
+        let output = run.stdin(call.to_string()).output();
+        for secret in SECRETS {
+            assert!(!output.stderr_text().contains(secret), "{event}: {secret}\n{output}");
+            crate::scene::assert_in_no_file(&sandbox, secret);
+        }
+    }
 }

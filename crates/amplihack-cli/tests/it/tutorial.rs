@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use amplihack_testkit::page::{self, Block};
+use amplihack_testkit::procs::Sweep;
 use amplihack_testkit::{NetNs, Sandbox, Script, long, loud, real, workspace};
 
 use amplihack_utils::env::Env;
@@ -35,6 +36,7 @@ case "$*" in
 "run --release -- "*) grep -q 'default-run = "amplihack"' crates/amplihack-cli/Cargo.toml; shift 3; exec "$built" "$@" ;;
 "install --path crates/amplihack-cli"*) test -f crates/amplihack-cli/Cargo.toml; ln -sf "$built" '{}' ;;
 "xtask test") grep -q '^xtask = "run' .cargo/config.toml; grep -q '"test") => test::run' xtask/src/main.rs ;;
+"xtask agents") grep -q '"agents") => agents::run' xtask/src/main.rs; test -x agents/bin/claude ;;
 test) exit 0 ;;
 *) echo "cargo: not a command of the pages: $*" >&2; exit 101 ;;
 esac
@@ -43,7 +45,7 @@ esac
         sandbox.bin().join("amplihack").display()
     );
     program(sandbox, "cargo", &program_text);
-    for part in ["crates", ".cargo", "xtask"] {
+    for part in ["agents", "crates", ".cargo", "xtask"] {
         std::os::unix::fs::symlink(workspace().join(part), sandbox.work().join(part)).unwrap();
     }
 }
@@ -68,6 +70,32 @@ fn clone(sandbox: &mut Sandbox) {
         cargo.parent().unwrap().display()
     );
     sandbox.set("PATH", path);
+    let agents = root.join("agents/node_modules");
+    if agents.is_dir() {
+        // Half a gigabyte that npm need not bring again; a link is used as it is.
+        std::os::unix::fs::symlink(agents, clone.join("agents/node_modules")).unwrap();
+    }
+}
+
+/// Leaves out the blocks for which this machine lacks something, with a loud line.
+fn possible(blocks: &mut Vec<Block>) {
+    let has = |condition: &str| match condition {
+        "agent=claude" => real::real_agent("claude").is_some(),
+        "needs=sshd" => Path::new("/usr/sbin/sshd").exists(),
+        other => panic!("a condition that no test knows: {other}"),
+    };
+    blocks.retain(|block| {
+        let missing = block.conditions.iter().find(|condition| !has(condition));
+        if let Some(missing) = missing {
+            loud(&format!("SKIPPED: line {} of a page, {missing}", block.line));
+        }
+        missing.is_none()
+    });
+}
+
+/// An `ssh` that reads the sandbox's configuration: ssh asks the system for the home, not HOME.
+fn ssh(sandbox: &Sandbox) {
+    program(sandbox, "ssh", "#!/bin/sh\nexec /usr/bin/ssh -F \"$HOME/.ssh/config\" \"$@\"\n");
 }
 
 #[test]
@@ -82,15 +110,10 @@ fn every_command_of_the_tutorial_does_what_the_page_says() {
     }
     let mut blocks = page::blocks(&text(TUTORIAL));
     assert!(blocks.len() > 8, "{blocks:#?}");
-    if let Some(claude) = real::real_agent("claude") {
-        // Only now: the demo before it is about a machine without agents.
-        let links = blocks.iter().position(|block| block.conditions == ["agent=claude"]).unwrap();
-        let link = format!("ln -s '{}' '{}'\n", claude.display(), sandbox.bin().join("claude").display());
-        blocks[links].commands.insert_str(0, &link);
-    } else {
-        loud("SKIPPED: the tutorial's section about a real agent");
-        blocks.retain(|block| block.conditions.is_empty());
-    }
+    possible(&mut blocks);
+    ssh(&sandbox);
+    // Its sessions and its server outlive the commands that start them, should a command fail.
+    let _sweep = Sweep::new(sandbox.root().display().to_string());
     NetNs::new()
         .on_thread(|| page::run(&sandbox, TUTORIAL, &blocks, timeout))
         .expect("a thread may enter the namespace that this test made");
@@ -129,6 +152,40 @@ fn the_first_screen_of_the_readme_holds() {
     let shown = text("README.md");
     let shown = shown.lines().find(|line| line.starts_with("│ agent ")).unwrap();
     assert_eq!(words(shown), words(header));
+}
+
+#[test]
+fn the_readmes_first_ten_minutes_are_the_tutorials_own_commands() {
+    let page = text("README.md");
+    let section = page.split("\n## First ten minutes\n").nth(1).expect("the README has this section");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let tutorial: Vec<String> = page::blocks(&text(TUTORIAL))
+        .iter()
+        .flat_map(|block| block.commands.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    let mut rest = tutorial.iter();
+    let commands = page::blocks(section).remove(0).commands;
+    let commands: Vec<&str> =
+        commands.lines().map(|line| line.split("  #").next().unwrap_or_default().trim()).collect();
+    assert!(commands.len() >= 5, "{commands:?}");
+    for command in commands {
+        assert!(rest.any(|line| line == command), "not in the tutorial, or not in this order: {command}");
+    }
+    // Each section that the README leads to has this name there.
+    let headings: Vec<String> = text(TUTORIAL)
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .map(|title| {
+            let kept = title.to_lowercase().replace(' ', "-");
+            kept.chars().filter(|c| c.is_alphanumeric() || *c == '-').collect()
+        })
+        .collect();
+    let anchors: Vec<&str> =
+        section.split("ten-minutes.md#").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    assert_eq!(anchors.len(), 5, "{section}");
+    for anchor in anchors {
+        assert!(headings.iter().any(|heading| heading == anchor), "{anchor} is none of {headings:?}");
+    }
 }
 
 /// What a line of the README needs to run here, and the code that it must end with; a new kind of line has to be added.
@@ -190,11 +247,9 @@ fn how_to(name: &str) {
     let page = format!("docs/how-to/{name}.md");
     let mut blocks = page::blocks(&text(&page));
     assert!(!blocks.is_empty(), "{page} has no commands");
+    possible(&mut blocks);
     if blocks.iter().any(|block| block.conditions == ["agent=claude"]) {
-        match real::real_agent("claude") {
-            Some(claude) => drop(sandbox.link("claude", &claude)),
-            None => blocks.retain(|block| block.conditions.is_empty()),
-        }
+        sandbox.link("claude", &real::real_agent("claude").unwrap());
     } else {
         sandbox.fake("claude");
         plays(&mut sandbox, "claude", "echo x >> steps; say working; result done");

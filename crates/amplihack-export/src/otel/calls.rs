@@ -80,7 +80,8 @@ impl<'a> Finding<'a> {
             AgentEvent::Text(text) => self.said(seq, at, text, "text"),
             AgentEvent::Thinking(text) => self.said(seq, at, text, "reasoning"),
             AgentEvent::ToolCall(call) => {
-                let arguments = self.cleaner.json(&call.input);
+                let mut arguments = call.input.value();
+                self.cleaner.redacted(&mut arguments);
                 let clean = |text| self.cleaner.without_secrets(text).into_owned();
                 let (id, name) = (clean(&call.id), clean(&call.name));
                 let part = json!({ "type": "tool_call", "id": id, "name": name, "arguments": arguments });

@@ -5,6 +5,9 @@ use amplihack_agent::event::Totals;
 
 use super::wire::{Attribute, attribute};
 
+/// The version that these names are of.
+pub(super) const SCHEMA: &str = "https://opentelemetry.io/schemas/1.41.0";
+
 pub(super) const OPERATION: &str = "gen_ai.operation.name";
 pub(super) const PROVIDER: &str = "gen_ai.provider.name";
 pub(super) const AGENT: &str = "gen_ai.agent.name";

@@ -7,6 +7,7 @@ mod calls;
 mod conventions;
 #[cfg(feature = "otel")]
 mod send;
+mod settings;
 mod spans;
 #[cfg(test)]
 mod tests;
@@ -14,5 +15,6 @@ mod wire;
 
 #[cfg(feature = "otel")]
 pub use send::send;
+pub use settings::{Collector, Settings};
 pub use spans::traces;
 pub use wire::Traces;

@@ -1,25 +1,17 @@
 //! Sends traces to a collector: OTLP over HTTP, as JSON.
 
-use std::time::Duration;
-
-use amplihack_utils::secret::Secret;
 use serde_json::Value;
 use ureq::Agent;
 use ureq::http::Uri;
 
-use super::Traces;
+use super::{Collector, Traces};
 use crate::ExportError;
 
-/// How long a collector may take.
-const TIMEOUT: Duration = Duration::from_secs(10);
-/// Where a collector takes traces.
-const PATH: &str = "/v1/traces";
-
-/// Sends `traces` to the collector at `endpoint`, whose path `/v1/traces` may be left out, with `headers` besides.
+/// Sends `traces` to `collector`.
 ///
 /// No redirect is followed and no proxy used: headers hold credentials.
-pub fn send(traces: &Traces, endpoint: &str, headers: &[(String, Secret)]) -> Result<(), ExportError> {
-    let url = address(endpoint);
+pub fn send(traces: &Traces, collector: &Collector) -> Result<(), ExportError> {
+    let Collector { url, headers, timeout } = collector;
     // An address may hold a password.
     let shown = url
         .parse::<Uri>()
@@ -29,12 +21,12 @@ pub fn send(traces: &Traces, endpoint: &str, headers: &[(String, Secret)]) -> Re
     let failed = |why: String| ExportError::Send { endpoint: endpoint.clone(), why };
     let body = serde_json::to_vec(traces).map_err(|error| failed(error.to_string()))?;
     let config = Agent::config_builder()
-        .timeout_global(Some(TIMEOUT))
+        .timeout_global(Some(*timeout))
         .max_redirects(0)
         .proxy(None)
         .http_status_as_error(false);
     let agent: Agent = config.build().into();
-    let mut request = agent.post(&url).header("content-type", "application/json");
+    let mut request = agent.post(url).header("content-type", "application/json");
     for (name, value) in headers {
         request = request.header(name, value.expose());
     }
@@ -47,11 +39,6 @@ pub fn send(traces: &Traces, endpoint: &str, headers: &[(String, Secret)]) -> Re
         Some((count, why)) => Err(ExportError::Refused { endpoint, count, why }),
         None => Ok(()),
     }
-}
-
-fn address(endpoint: &str) -> String {
-    let base = endpoint.trim_end_matches('/');
-    if base.ends_with(PATH) { base.to_owned() } else { format!("{base}{PATH}") }
 }
 
 /// How many spans a collector refused although it took the request, and why.
@@ -70,8 +57,11 @@ mod tests {
     use std::net::TcpListener;
     use std::thread;
 
+    use amplihack_utils::env::Env;
+
     use super::*;
     use crate::clean::Cleaner;
+    use crate::otel::Settings;
     use crate::testing::{alone, run};
 
     /// Sends to a collector that answers `answer`. Returns the result and what the collector was sent.
@@ -93,8 +83,12 @@ mod tests {
             stream.write_all(answer.as_bytes()).unwrap();
             text + &String::from_utf8(body).unwrap()
         });
-        let traces = crate::otel::traces(&alone(run(Vec::new())), Cleaner::new(true), false);
-        let result = send(&traces, &endpoint, &[("x-key".to_owned(), Secret::new("s3cret"))]);
+        let env = Env::empty()
+            .with("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+            .with("OTEL_EXPORTER_OTLP_HEADERS", "x-key=s3cret");
+        let settings = Settings::of(&env).unwrap();
+        let traces = crate::otel::traces(&alone(run(Vec::new())), Cleaner::new(true), false, &settings);
+        let result = send(&traces, &settings.collector.unwrap());
         (result, collector.join().unwrap())
     }
 
@@ -124,15 +118,22 @@ mod tests {
     }
 
     #[test]
-    fn the_path_may_be_left_out() {
-        for given in
-            ["http://x:4318", "http://x:4318/", "http://x:4318/v1/traces", "http://x:4318/v1/traces/"]
-        {
-            assert_eq!(address(given), "http://x:4318/v1/traces");
-        }
-        assert!(
-            send(&crate::otel::traces(&alone(run(Vec::new())), Cleaner::new(true), false), "nonsense", &[])
-                .is_err()
-        );
+    fn an_address_that_is_none_is_an_error() {
+        let settings = Settings::none();
+        let traces = crate::otel::traces(&alone(run(Vec::new())), Cleaner::new(true), false, &settings);
+        assert!(send(&traces, &settings.collector_at("nonsense")).is_err());
+    }
+
+    #[test]
+    fn a_collector_that_says_nothing_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let env = Env::empty()
+            .with("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+            .with("OTEL_EXPORTER_OTLP_TIMEOUT", "200");
+        let settings = Settings::of(&env).unwrap();
+        let traces = crate::otel::traces(&alone(run(Vec::new())), Cleaner::new(true), false, &settings);
+        // The system takes the connection, and nobody reads it.
+        assert!(send(&traces, &settings.collector.unwrap()).is_err());
     }
 }

@@ -10,9 +10,10 @@ use jiff::Timestamp;
 use super::calls::{Call, calls};
 use super::conventions::{
     AGENT, AGENT_VERSION, CONVERSATION, DECISION, ERROR_TYPE, EXIT_CODE, OPERATION, OUTPUT_MESSAGES,
-    PROVIDER, REQUEST_MODEL, RESPONSE_ID, RESPONSE_MODEL, RULE, SESSION, TOOL, TOOL_ARGUMENTS, TOOL_CALL,
-    TOOL_RESULT, TURN, TURNS, WARNING, WARNING_KIND, WARNING_MESSAGE, WORKFLOW, provider, usage,
+    PROVIDER, REQUEST_MODEL, RESPONSE_ID, RESPONSE_MODEL, RULE, SCHEMA, SESSION, TOOL, TOOL_ARGUMENTS,
+    TOOL_CALL, TOOL_RESULT, TURN, TURNS, WARNING, WARNING_KIND, WARNING_MESSAGE, WORKFLOW, provider, usage,
 };
+use super::settings::Settings;
 use super::wire::{
     Attribute, Event, Id, Kind, Nanos, Resource, ResourceSpans, Scope, ScopeSpans, Span, Status, Traces,
     attribute,
@@ -21,8 +22,8 @@ use crate::clean::Cleaner;
 use crate::model::{Document, Run, Unattended};
 use crate::summary::message;
 
-/// `document` as traces. What was said, asked for and given back is in them only with `content`.
-pub fn traces(document: &Document, cleaner: Cleaner, content: bool) -> Traces {
+/// `document` as traces of the service that `settings` tell of. What was said, asked for and given back is in them only with `content`.
+pub fn traces(document: &Document, cleaner: Cleaner, content: bool, settings: &Settings) -> Traces {
     let trace = Id::of(&document.id);
     let mut spans = Vec::new();
     let root = document.unattended.as_ref().map(|unattended| {
@@ -41,15 +42,14 @@ pub fn traces(document: &Document, cleaner: Cleaner, content: bool) -> Traces {
         writer.tools();
         spans.append(&mut writer.spans);
     }
-    let resource = Resource {
-        attributes: vec![
-            attribute("service.name", "amplihack"),
-            attribute("service.version", env!("CARGO_PKG_VERSION")),
-        ],
-    };
+    let attributes = settings.resource.iter().map(|(name, value)| attribute(name.clone(), value.as_str()));
+    let resource = Resource { attributes: attributes.collect() };
     let scope = Scope { name: "amplihack", version: env!("CARGO_PKG_VERSION") };
     Traces {
-        resource_spans: vec![ResourceSpans { resource, scope_spans: vec![ScopeSpans { scope, spans }] }],
+        resource_spans: vec![ResourceSpans {
+            resource,
+            scope_spans: vec![ScopeSpans { scope, spans, schema_url: SCHEMA }],
+        }],
     }
 }
 

@@ -3,7 +3,7 @@
 use amplihack_agent::AgentBinary;
 use serde_json::{Value, json};
 
-use super::traces;
+use super::{Settings, traces};
 use crate::clean::Cleaner;
 use crate::model::Document;
 use crate::testing::{HOSTILE, alone, hostile, recorded};
@@ -28,6 +28,7 @@ fn schema() -> Value {
             "scopeSpans": object(json!({
                 "scope": object(json!({ "name": { "type": "string" }, "version": { "type": "string" } }), &["name"]),
                 "spans": list("span"),
+                "schemaUrl": { "type": "string", "pattern": "^https://opentelemetry.io/schemas/[0-9.]+$" },
             }), &["scope", "spans"]),
             "span": object(json!({
                 "traceId": hex(32),
@@ -55,7 +56,7 @@ fn schema() -> Value {
 }
 
 fn exported(document: &Document, content: bool) -> Value {
-    serde_json::to_value(traces(document, Cleaner::new(true), content)).unwrap()
+    serde_json::to_value(traces(document, Cleaner::new(true), content, &Settings::none())).unwrap()
 }
 
 fn spans(traces: &Value) -> &Vec<Value> {
@@ -164,6 +165,35 @@ fn what_was_said_is_left_out_unless_asked_for() {
     let said = exported(&all()[0], true).to_string();
     assert!(said.contains("FAKE-DONE") && said.contains("hello-from-tool"), "{said}");
     assert!(HOSTILE.len() > 3);
+}
+
+/// The parts of a message are those of the conventions' `gen-ai-output-messages.json`: arguments are an object, not its text.
+#[test]
+fn what_the_model_gave_is_a_message_with_parts() {
+    let traces = exported(&all()[0], true);
+    let messages: Vec<Value> = spans(&traces)
+        .iter()
+        .filter_map(|span| attribute(span, "gen_ai.output.messages"))
+        .flat_map(|value| serde_json::from_str::<Vec<Value>>(value["stringValue"].as_str().unwrap()).unwrap())
+        .collect();
+    assert!(!messages.is_empty());
+    let mut called = 0;
+    for message in messages {
+        assert_eq!(message["role"], "assistant");
+        assert!(["stop", "tool_call"].contains(&message["finish_reason"].as_str().unwrap()), "{message}");
+        for part in message["parts"].as_array().unwrap() {
+            match part["type"].as_str().unwrap() {
+                "text" | "reasoning" => assert!(part["content"].is_string(), "{part}"),
+                "tool_call" => {
+                    called += 1;
+                    assert!(part["id"].is_string() && part["name"].is_string(), "{part}");
+                    assert!(part["arguments"].is_object(), "{part}");
+                }
+                other => panic!("{other}"),
+            }
+        }
+    }
+    assert_eq!(called, 1);
 }
 
 #[test]

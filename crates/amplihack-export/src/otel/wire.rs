@@ -1,5 +1,7 @@
 //! OTLP's JSON: protobuf's JSON mapping, but ids in hexadecimal and enumerations as numbers.
 
+use std::borrow::Cow;
+
 use amplihack_utils::hex::hex;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -25,9 +27,11 @@ pub(super) struct Resource {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct ScopeSpans {
     pub(super) scope: Scope,
     pub(super) spans: Vec<Span>,
+    pub(super) schema_url: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -99,7 +103,7 @@ impl Serialize for Kind {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Attribute {
-    pub(super) key: &'static str,
+    pub(super) key: Cow<'static, str>,
     pub(super) value: Value,
 }
 
@@ -147,8 +151,8 @@ impl From<f64> for Value {
 }
 
 /// An attribute.
-pub(super) fn attribute(key: &'static str, value: impl Into<Value>) -> Attribute {
-    Attribute { key, value: value.into() }
+pub(super) fn attribute(key: impl Into<Cow<'static, str>>, value: impl Into<Value>) -> Attribute {
+    Attribute { key: key.into(), value: value.into() }
 }
 
 /// A time in nanoseconds since 1970.

@@ -104,12 +104,11 @@ pub(super) fn offers(home: &Path, now: SystemTime) -> Vec<(Id, Record)> {
 
 /// Whether what the file says is over. One that this version cannot read may be a newer version's: it is over by its age.
 fn is_spent(path: &Path, lasts: Duration, now: SystemTime) -> bool {
-    match read(path) {
-        Some(record) => is_over(record.at, lasts, now),
-        None => {
-            let written = fs::symlink_metadata(path).and_then(|found| found.modified());
-            written.is_ok_and(|written| is_over(seconds(written), lasts, now))
-        }
+    if let Some(record) = read(path) {
+        is_over(record.at, lasts, now)
+    } else {
+        let written = fs::symlink_metadata(path).and_then(|found| found.modified());
+        written.is_ok_and(|written| is_over(seconds(written), lasts, now))
     }
 }
 

@@ -55,6 +55,23 @@ impl<'a> Place<'a> {
     }
 }
 
+/// Whether [`at`] may find something: most signs have neighbours by which they show nothing, and a call for each would cost more than all the
+/// rest of a search.
+#[inline]
+pub(super) fn may_be_at(text: &[u8], at: usize) -> bool {
+    let next = |ahead| text.get(at + ahead).copied().unwrap_or(b'\n');
+    let before = at.checked_sub(1).map_or(b'\n', |before| text[before]);
+    match text[at] {
+        b' ' | b'\t' => spaced::may_follow(before),
+        b'-' => matches!(next(1), b'-' | b'p'),
+        b'.' => next(1) == b'a' || next(7) == b'.' || next(8) == b'.',
+        b',' => matches!(before, b'"' | b'\''),
+        b'>' => before.is_ascii_alphanumeric(),
+        sign @ (b'|' | b'?') => next(1) == sign,
+        _ => true,
+    }
+}
+
 /// The credential that the sign at `at` shows.
 pub(super) fn at(text: &[u8], at: usize, care: Care) -> Option<Found> {
     let rest = &text[at..];
@@ -77,8 +94,22 @@ pub(super) fn at(text: &[u8], at: usize, care: Care) -> Option<Found> {
     }
 }
 
+/// Letters of names, as a table: most of a scan is going back over them.
+static NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    loop {
+        table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        if byte == 255 {
+            break;
+        }
+        byte += 1;
+    }
+    table
+};
+
 fn is_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+    NAME[usize::from(byte)]
 }
 
 /// The name that ends at `end`.
@@ -91,13 +122,26 @@ pub(super) fn name_at(text: &[u8], end: usize) -> Option<Span> {
 
 /// The name that ends before `at`; a quote may close it, blanks and a second sign of the operator may follow it.
 fn name_before(text: &[u8], at: usize) -> Option<Span> {
+    name_at(text, end_before(text, at))
+}
+
+/// Where that name ends, if there is one.
+fn end_before(text: &[u8], at: usize) -> usize {
     let between = |byte: &&u8| matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'?' | b'+' | b']');
-    name_at(text, at - text[..at].iter().rev().take(4).take_while(between).count())
+    at - text[..at].iter().rev().take(4).take_while(between).count()
 }
 
 /// `NAME = VALUE` in all its spellings.
 fn assigned(text: &[u8], at: usize, care: Care) -> Option<Found> {
-    let span = name_before(text, at)?;
+    let end = end_before(text, at);
+    // Two letters tell of most names that they are none of these, before anybody looks where they begin.
+    if text[at] == b':'
+        && !names::may_end_so(&text[..end])
+        && !matches!(text[..end], [.., b'u' | b'U' | b'e', b'e' | b'E' | b's'])
+    {
+        return None;
+    }
+    let span = name_at(text, end)?;
     if let Some(place) = Place::new(text, span, care) {
         return place.with(values::after(text, at + 1));
     }
@@ -138,13 +182,19 @@ fn named_beside(text: &[u8], at: usize) -> Option<Span> {
 
 /// `getenv("NAME") || "VALUE"`, `("NAME", "VALUE")`.
 fn quoted_after(text: &[u8], at: usize, operator: usize, care: Care) -> Option<Found> {
-    let end = if at > 0 && text[at - 1] == b')' { at - 1 } else { at };
-    let place = Place::new(text, name_before(text, end)?, care)?;
+    let end = end_before(text, if at > 0 && text[at - 1] == b')' { at - 1 } else { at });
+    if !names::may_end_so(&text[..end]) {
+        return None;
+    }
+    let place = Place::new(text, name_at(text, end)?, care)?;
     place.with(Some(values::after(text, at + operator)).filter(|value| value.quoted)?)
 }
 
 /// `<password>VALUE</password>`
 fn element(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    if !names::may_end_so(&text[..at]) {
+        return None;
+    }
     let place = Place::new(text, name_at(text, at)?, care)?;
     if !text[..place.name.start].ends_with(b"<") {
         return None;

@@ -109,8 +109,9 @@ fn search(text: &[u8], care: Care) -> Vec<Found> {
     while at < text.len() {
         let step = STEPS[usize::from(text[at])];
         let hit = match step {
-            Step::Over => None,
-            Step::Sign => assign::at(text, at, care),
+            Step::Sign if assign::may_be_at(text, at) => assign::at(text, at, care),
+            Step::Over | Step::Sign => None,
+            Step::Word if !word_may_be_at(text, at) => None,
             Step::Word => word(text, at).filter(|hit| care != Care::Binary || hit.rule.0 != "bearer"),
         };
         at = match hit {
@@ -129,6 +130,13 @@ fn search(text: &[u8], care: Care) -> Vec<Found> {
         };
     }
     found
+}
+
+/// Whether [`word`] may find something: most words begin as nothing does that is looked for.
+#[inline]
+fn word_may_be_at(text: &[u8], at: usize) -> bool {
+    shapes::may_begin(text, at)
+        || at.checked_sub(1).is_some_and(|before| matches!(text[before], b'\\' | b'%'))
 }
 
 /// The credential that begins with the word at `at`, or behind the letters of it that belong to an escape: `\n`, `%3D`.

@@ -116,8 +116,9 @@ const fn slot(first: u8, second: u8) -> (usize, u64) {
     (hash / 64, 1 << (hash % 64))
 }
 
-/// Whether the end of `name` may be one that is looked for. Numbers at the end do not count.
-fn may_end_so(name: &[u8]) -> bool {
+/// Whether the end of `name` may be one that is looked for. Numbers at the end do not count. What stands before the name may be given too:
+/// the answer is rather yes than no then.
+pub(super) fn may_end_so(name: &[u8]) -> bool {
     match name {
         [.., b'0'..=b'9'] => true,
         [.., first, second] => {

@@ -30,7 +30,7 @@ pub(super) enum Chars {
 }
 
 impl Chars {
-    pub(super) fn has(self, byte: u8) -> bool {
+    pub(super) const fn has(self, byte: u8) -> bool {
         match self {
             Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
             Self::Lower => byte.is_ascii_lowercase() || byte.is_ascii_digit(),
@@ -246,24 +246,29 @@ const SHAPES: &[Shape] = &[
 /// Beginnings of what `blocks` looks for.
 const BLOCKS: &[&[u8]] = &[b"eyJ", b"LS0tLS1CRUdJTi"];
 
+/// Words of the table of beginnings: 16,384 bits, of which some two hundred are set.
+const SLOTS: usize = 256;
+
 /// Where in the table of beginnings three bytes are.
 const fn slot(first: u8, second: u8, third: u8) -> (usize, u64) {
-    let hash = (first as usize * 961 + second as usize * 31 + third as usize) % 4096;
+    let hash = (first as usize * 961 + second as usize * 31 + third as usize) % (64 * SLOTS);
     (hash / 64, 1 << (hash % 64))
 }
 
 /// First bytes of everything looked for here, as a set that says yes too often and never no too often. Made by the compiler: it
 /// costs a start nothing.
-static BEGINNINGS: [u64; 64] = {
-    let mut table = [0; 64];
+static BEGINNINGS: [u64; SLOTS] = {
+    let mut table = [0; SLOTS];
     let mut at = 0;
     while at < SHAPES.len() + BLOCKS.len() {
         let prefix = if at < SHAPES.len() { SHAPES[at].prefix } else { BLOCKS[at - SHAPES.len()] };
-        // After a prefix of two, any byte may come.
+        // After a prefix of two, any of the shape's characters may come.
         let (mut third, last) = if prefix.len() > 2 { (prefix[2], prefix[2]) } else { (0, 255) };
         loop {
-            let (word, bit) = slot(prefix[0], prefix[1], third);
-            table[word] |= bit;
+            if prefix.len() > 2 || SHAPES[at].chars.has(third) {
+                let (word, bit) = slot(prefix[0], prefix[1], third);
+                table[word] |= bit;
+            }
             if third == last {
                 break;
             }
@@ -274,13 +279,49 @@ static BEGINNINGS: [u64; 64] = {
     table
 };
 
+/// The first shape of each first byte, and behind each shape the next one of the same, as numbers above 0.
+static FIRST: [u8; 256] = chains().0;
+static NEXT: [u8; SHAPES.len()] = chains().1;
+
+#[expect(clippy::cast_possible_truncation, reason = "asserted")]
+const fn chains() -> ([u8; 256], [u8; SHAPES.len()]) {
+    let (mut first, mut next) = ([0; 256], [0; SHAPES.len()]);
+    // From the last on, so that the order of the list is kept.
+    let mut at = SHAPES.len();
+    while at > 0 {
+        let byte = SHAPES[at - 1].prefix[0] as usize;
+        next[at - 1] = first[byte];
+        assert!(at < 256, "a number of a shape is a byte");
+        first[byte] = at as u8;
+        at -= 1;
+    }
+    (first, next)
+}
+
+/// The shapes that begin with `byte`, in their order.
+fn beginning_with(byte: u8) -> impl Iterator<Item = &'static Shape> {
+    let mut number = usize::from(FIRST[usize::from(byte)]);
+    std::iter::from_fn(move || {
+        let at = number.checked_sub(1)?;
+        number = usize::from(NEXT[at]);
+        Some(&SHAPES[at])
+    })
+}
+
+/// Whether [`at`] may find something, by three bytes.
+#[inline]
+pub(super) fn may_begin(text: &[u8], at: usize) -> bool {
+    let &[first, second, third, ..] = &text[at..] else { return false };
+    let (word, bit) = slot(first, second, third);
+    BEGINNINGS[word] & bit != 0
+}
+
 /// The credential that begins with the word at `at`. The caller knows that a word begins there.
 pub(super) fn at(text: &[u8], at: usize) -> Option<Found> {
-    let &[first, second, third, ..] = &text[at..] else { return None };
-    let (word, bit) = slot(first, second, third);
-    if BEGINNINGS[word] & bit == 0 {
+    if !may_begin(text, at) {
         return None;
     }
+    let (first, second) = (text[at], text[at + 1]);
     let rest = &text[at..];
     if rest.starts_with(BLOCKS[0])
         && let Some(found) = blocks::web_token(text, at)
@@ -290,11 +331,9 @@ pub(super) fn at(text: &[u8], at: usize) -> Option<Found> {
     if rest.starts_with(BLOCKS[1]) {
         return blocks::encoded_key(text, at);
     }
-    let begins = |shape: &&Shape| {
-        // Comparing two bytes here is cheaper than a call for each shape.
-        shape.prefix[0] == first && shape.prefix[1] == second && rest.starts_with(shape.prefix)
-    };
-    SHAPES.iter().filter(begins).find_map(|shape| shape.at(text, at))
+    // Comparing a byte here is cheaper than a call for each shape.
+    let begins = |shape: &&Shape| shape.prefix[1] == second && rest.starts_with(shape.prefix);
+    beginning_with(first).filter(begins).find_map(|shape| shape.at(text, at))
 }
 
 impl Shape {

@@ -10,17 +10,40 @@ use crate::decision::Span;
 const ENDS: [&[u8; 3]; 13] =
     [b"ord", b"swd", b"pwd", b"ken", b"key", b"ret", b"ass", b"ase", b"ial", b"als", b"ode", b" -p", b" by"];
 
+/// These, as a set that says yes too often and never no too often.
+static MAY_END: [u64; 16] = {
+    let mut table = [0; 16];
+    let mut at = 0;
+    while at < ENDS.len() {
+        let (part, bit) = slot(ENDS[at][0], ENDS[at][1], ENDS[at][2]);
+        table[part] |= bit;
+        at += 1;
+    }
+    table
+};
+
+const fn slot(third: u8, second: u8, last: u8) -> (usize, u64) {
+    let hash = (third as usize * 961 + second as usize * 31 + last as usize) % 1024;
+    (hash / 64, 1 << (hash % 64))
+}
+
+/// Whether a blank behind this letter may be worth a look. Most follow other words.
+#[inline]
+pub(super) fn may_follow(last: u8) -> bool {
+    matches!(last | 32, b'd' | b'n' | b'y' | b't' | b's' | b'e' | b'l' | b'p' | b'u' | b'r')
+}
+
 /// `--password VALUE`, `-u user:password`, `login x password VALUE`, `ENV NAME VALUE`; the blank is at `at`.
 pub(super) fn at(text: &[u8], at: usize, care: Care) -> Option<Found> {
     let &[.., third, second, last] = &text[..at] else { return None };
-    // Most blanks follow other words.
-    if !matches!(last | 32, b'd' | b'n' | b'y' | b't' | b's' | b'e' | b'l' | b'p' | b'u' | b'r') {
+    if !may_follow(last) {
         return None;
     }
     if second == b'-' && last == b'u' || (third, second, last) == (b's', b'e', b'r') {
         return login(text, at, care);
     }
-    if !ENDS.contains(&&[third | 32, second | 32, last | 32]) {
+    let (part, bit) = slot(third | 32, second | 32, last | 32);
+    if MAY_END[part] & bit == 0 || !ENDS.contains(&&[third | 32, second | 32, last | 32]) {
         return None;
     }
     let name = name_at(text, at)?;

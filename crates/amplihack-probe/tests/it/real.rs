@@ -9,28 +9,15 @@ use std::time::{Duration, Instant};
 
 use amplihack_probe::loopback::{Options, loopback};
 use amplihack_probe::model::{DONE, Delivery, Dialect, HELLO, ModelServer, Scenario};
+use amplihack_testkit::real::real_agent;
 use amplihack_utils::agent_binary::AgentBinary;
 
 /// Longer than any of these runs took on a busy machine.
 const DEADLINE: Duration = Duration::from_mins(2);
 
-/// The agent's program, below the directory of the pinned packages. Absent agents are skipped, loudly.
+/// The agent's program. Absent agents are skipped, loudly.
 pub(crate) fn program(agent: AgentBinary) -> Option<PathBuf> {
-    let packages = option_env!("AMPLIHACK_TEST_AGENTS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/node_modules"),
-        PathBuf::from,
-    );
-    let program = packages.join(match agent {
-        AgentBinary::Claude => "@anthropic-ai/claude-code-linux-x64/claude",
-        AgentBinary::Codex => "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
-        AgentBinary::Copilot => "@github/copilot-linux-x64/copilot",
-        other => panic!("{other} is no judge here"),
-    });
-    let found = program.canonicalize().ok();
-    if found.is_none() {
-        eprintln!("SKIPPED: real {agent} is not at {}; install the pinned agents", program.display());
-    }
-    found
+    real_agent(agent.name())
 }
 
 /// Headless, all permissions, events on stdout, the prompt on stdin.

@@ -56,7 +56,7 @@ impl Client {
         self.work(options.command, options.max_turns).check()?;
         let ground = self.ground(options.state_file.as_deref())?;
         if let Some(started) = self.made_before(&ground, &options)?
-            && !started.rows.iter().any(|row| row.outcome.as_ref().is_ok_and(|session| waits(session)))
+            && !started.rows.iter().any(|row| row.outcome.as_ref().is_ok_and(waits))
         {
             return Ok(started);
         }

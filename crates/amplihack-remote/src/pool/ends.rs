@@ -91,7 +91,7 @@ impl State {
     }
 
     /// The machine of `id` said that nothing of it runs and nothing will.
-    pub(crate) fn end_confirmed(&mut self, id: &str) -> Result<(), RemoteError> {
+    pub fn end_confirmed(&mut self, id: &str) -> Result<(), RemoteError> {
         self.session_mut(id)?.end_unconfirmed = false;
         Ok(())
     }

@@ -28,7 +28,9 @@ fn tracked() -> Vec<PathBuf> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let names = String::from_utf8(output.stdout).expect("file names of this repository are UTF-8");
     let root = amplihack_testkit::workspace();
-    names.split_terminator('\0').map(PathBuf::from).filter(|path| root.join(path).is_file()).collect()
+    // What a link leads to is not ours: the agents that are installed.
+    let is_ours = |path: &PathBuf| root.join(path).symlink_metadata().is_ok_and(|found| found.is_file());
+    names.split_terminator('\0').map(PathBuf::from).filter(is_ours).collect()
 }
 
 /// Every Rust file of the workspace.

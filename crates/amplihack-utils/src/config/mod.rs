@@ -32,7 +32,7 @@ pub const REPOSITORY_FILE: &str = ".amplihack/config.toml";
 const TRUSTED_REPOSITORIES: &str = "trusted_repositories";
 
 /// The user's configuration file: below `XDG_CONFIG_HOME`, else `~/.config`. `None` if neither is an absolute path.
-pub(crate) fn user_file(env: &Env) -> Option<PathBuf> {
+pub fn user_file(env: &Env) -> Option<PathBuf> {
     Some(env.config_home()?.join("amplihack/config.toml"))
 }
 

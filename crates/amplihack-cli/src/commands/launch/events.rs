@@ -3,15 +3,22 @@
 use amplihack_agent::End;
 use amplihack_launcher::{EventsEnded, Hosting, Plan, Streams, Wanted, start_events};
 use amplihack_session::Report;
+use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 
 use super::show;
 use crate::cli::OutputFormat;
-use crate::commands::runtime;
+use crate::commands::{runtime, telemetry};
 use crate::ui::{self, Failure, line};
 
 /// Runs `plan`, prints its events, and returns the exit code.
-pub(super) fn run(plan: Plan, streams: Streams, wanted: Wanted, output: OutputFormat) -> Result<u8, Failure> {
+pub(super) fn run(
+    plan: Plan,
+    streams: Streams,
+    wanted: Wanted,
+    output: OutputFormat,
+    env: &Env,
+) -> Result<u8, Failure> {
     let (ended, session, events) = runtime()?.block_on(async {
         let (mut launched, notices) = start_events(plan, Hosting::Binary, streams, wanted).await?;
         show(&notices);
@@ -34,6 +41,7 @@ pub(super) fn run(plan: Plan, streams: Streams, wanted: Wanted, output: OutputFo
         said(&ended.finished.outcome.stderr.bytes);
     }
     show(&ended.notices);
+    telemetry::of_run(&session, env);
     Ok(code(&ended))
 }
 

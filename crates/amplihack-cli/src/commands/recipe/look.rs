@@ -67,7 +67,7 @@ pub(super) fn validate(args: &LookArgs, env: &Env) -> Result<u8, Failure> {
                 )?)?;
             } else {
                 for warning in &plan.warnings {
-                    ui::note("warning", warning);
+                    ui::plain(&warning.to_string());
                 }
                 let (steps, recipes) = (recipe.steps.len(), plan.recipes.len());
                 ui::shown(&format!("{}: valid ({steps} steps, {recipes} recipes in all)\n", recipe.name))?;

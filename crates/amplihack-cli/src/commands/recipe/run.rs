@@ -71,7 +71,7 @@ pub(super) fn run(args: &RunArgs, env: &Env) -> Result<u8, Failure> {
         None => new(args, env, &here)?,
     };
     for warning in wanted.plan.warnings.iter().filter(|_| args.resume.is_none()) {
-        ui::note("warning", warning);
+        ui::plain(&warning.to_string());
     }
     let context = wanted.given.over(&wanted.plan.root().recipe.context, env);
     if args.dry_run {

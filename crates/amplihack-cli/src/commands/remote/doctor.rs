@@ -14,9 +14,9 @@ pub(super) fn run(client: Client, args: DoctorArgs) -> Result<u8, Failure> {
         Driven::Interrupted(code) => return Ok(code),
     };
     if args.json {
-        ui::data(&pretty(&reports)?)?
+        ui::data(&pretty(&reports)?)?;
     } else {
-        ui::shown(&render::doctor(&reports))?
+        ui::shown(&render::doctor(&reports))?;
     }
     Ok(u8::from(reports.is_empty() || reports.iter().any(|report| !report.ready())))
 }

@@ -193,9 +193,9 @@ fn status(client: &Client, args: StatusArgs) -> Result<u8, Failure> {
         Driven::Interrupted(code) => return Ok(code),
     };
     if common.json {
-        ui::data(&pretty(&status)?)?
+        ui::data(&pretty(&status)?)?;
     } else {
-        ui::shown(&render::status(&status))?
+        ui::shown(&render::status(&status))?;
     }
     render::unsettled(&unsettled);
     Ok(0)

@@ -22,9 +22,9 @@ pub(super) fn list(client: &Client, args: StatusArgs) -> Result<u8, Failure> {
     };
     let json = || pretty(&status.pool.vms);
     if common.json {
-        ui::data(&json()?)?
+        ui::data(&json()?)?;
     } else {
-        ui::shown(&render::machines(&status.pool.vms))?
+        ui::shown(&render::machines(&status.pool.vms))?;
     }
     Ok(0)
 }

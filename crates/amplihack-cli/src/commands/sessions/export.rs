@@ -2,10 +2,12 @@
 
 mod load;
 
+pub(crate) use load::document;
+
 use std::path::{Path, PathBuf};
 
-use amplihack_export::otel::traces;
-use amplihack_export::{Cleaner, Document, markdown, page};
+use amplihack_export::otel::{Collector, Settings, Traces, traces};
+use amplihack_export::{Cleaner, markdown, page};
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::{Durability, write_atomic};
 use clap::Args;
@@ -39,24 +41,39 @@ pub(crate) struct ExportArgs {
     /// With --otel: send the traces to this collector, as http://127.0.0.1:4318; needs a build with the feature otel
     #[arg(long, value_name = "URL", conflicts_with_all = ["markdown", "html"])]
     otel_endpoint: Option<String>,
+    /// With --otel: send the traces to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names
+    #[arg(long, conflicts_with_all = ["markdown", "html", "output", "otel_endpoint"])]
+    otel_send: bool,
 }
 
 /// Exports the run that is meant.
 pub(super) fn run(home: &Path, args: &ExportArgs, env: &Env) -> Result<u8, Failure> {
-    let document = load::document(home, &args.id, env)?;
+    let document = document(home, &args.id, env)?;
     let cleaner = Cleaner::new(!args.no_redact);
-    if let Some(endpoint) = &args.otel_endpoint {
-        return send(&document, cleaner, args.otel_content, endpoint, env);
+    if !args.otel {
+        let text = if args.html { page(&document, cleaner) } else { markdown(&document, cleaner) };
+        return write(&text, args.output.as_deref());
     }
-    let text = if args.html {
-        page(&document, cleaner)
-    } else if args.markdown {
-        markdown(&document, cleaner)
-    } else {
-        line(&traces(&document, cleaner, args.otel_content))?
-    };
-    match &args.output {
-        None => ui::data(&text)?,
+    let settings = Settings::of(env)?;
+    let traces = traces(&document, cleaner, args.otel_content, &settings);
+    if let Some(endpoint) = &args.otel_endpoint {
+        return send(&traces, &settings.collector_at(endpoint));
+    }
+    if args.otel_send {
+        let collector = settings.collector.ok_or_else(|| {
+            Failure::usage(
+                "--otel-send: the environment names no collector",
+                "set OTEL_EXPORTER_OTLP_ENDPOINT, as http://127.0.0.1:4318, or use --otel-endpoint URL",
+            )
+        })?;
+        return send(&traces, &collector);
+    }
+    write(&line(&traces)?, args.output.as_deref())
+}
+
+fn write(text: &str, output: Option<&Path>) -> Result<u8, Failure> {
+    match output {
+        None => ui::data(text)?,
         Some(path) => write_atomic(path, text.as_bytes(), 0o600, Durability::Process)
             .map_err(|error| Failure::system(&format!("{} cannot be written", path.display()), &error))?,
     }
@@ -64,79 +81,15 @@ pub(super) fn run(home: &Path, args: &ExportArgs, env: &Env) -> Result<u8, Failu
 }
 
 #[cfg(feature = "otel")]
-fn send(
-    document: &Document,
-    cleaner: Cleaner,
-    content: bool,
-    endpoint: &str,
-    env: &Env,
-) -> Result<u8, Failure> {
-    let headers = headers(env.text("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default())?;
-    amplihack_export::otel::send(&traces(document, cleaner, content), endpoint, &headers)?;
+fn send(traces: &Traces, collector: &Collector) -> Result<u8, Failure> {
+    amplihack_export::otel::send(traces, collector)?;
     Ok(0)
 }
 
 #[cfg(not(feature = "otel"))]
-fn send(_: &Document, _: Cleaner, _: bool, _: &str, _: &Env) -> Result<u8, Failure> {
+fn send(_: &Traces, _: &Collector) -> Result<u8, Failure> {
     Err(Failure::usage(
-        "--otel-endpoint: this amplihack was built without the feature otel, so it sends nothing",
+        "this amplihack was built without the feature otel, so it sends nothing",
         "build it with `--features otel`, or pipe --otel to `curl --json @- URL/v1/traces`",
     ))
-}
-
-/// `name=value` with commas between; values are percent-encoded, as OpenTelemetry has it.
-#[cfg(feature = "otel")]
-fn headers(text: &str) -> Result<Vec<(String, amplihack_utils::secret::Secret)>, Failure> {
-    let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
-    pairs
-        .map(|pair| {
-            let (name, value) = pair
-                .split_once('=')
-                .and_then(|(name, value)| Some((name, decoded(value.trim())?)))
-                .ok_or_else(|| {
-                    // What it holds may be a credential.
-                    Failure::usage(
-                        "OTEL_EXPORTER_OTLP_HEADERS cannot be read",
-                        "write it as name=value, with commas between",
-                    )
-                })?;
-            Ok((name.trim().to_owned(), amplihack_utils::secret::Secret::new(value)))
-        })
-        .collect()
-}
-
-#[cfg(feature = "otel")]
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = after;
-        if *first == b'%' {
-            let (digits, after) = rest.split_at_checked(2)?;
-            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
-            rest = after;
-        } else {
-            bytes.push(*first);
-        }
-    }
-    String::from_utf8(bytes).ok()
-}
-
-#[cfg(all(test, feature = "otel"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headers_are_read_as_opentelemetry_has_them() {
-        let read = |text| {
-            let read = headers(text).unwrap();
-            read.into_iter().map(|(name, value)| format!("{name}: {}", value.expose())).collect::<Vec<_>>()
-        };
-        assert_eq!(read("a=b, c = d%20e=f%2C ,"), ["a: b", "c: d e=f,"]);
-        assert_eq!(read(""), [""; 0]);
-        for wrong in ["a", "a=%", "a=%zz", "a=%ff"] {
-            let failure = format!("{:?}", headers(wrong).unwrap_err());
-            assert!(!failure.contains("%"), "{failure}");
-        }
-    }
 }

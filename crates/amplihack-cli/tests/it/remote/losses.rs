@@ -4,13 +4,13 @@ use crate::remote::exec::last;
 use crate::remote::world::{Kind, World};
 
 /// Leaves a repository inside, two stashes, and another work tree with changes.
-const WORKS: &str = r#"
+const WORKS: &str = r"
 if ! [ -e new ]; then
 echo s1 >>file && git stash -q && echo s2 >>file && git stash -q && echo new >new
 git init -q inner && echo precious >inner/work && git -C inner add . && git -C inner -c user.name=a -c user.email=a@a commit -qm inner
 git worktree add -q ../side -b side && echo more >../side/uncommitted
 fi
-"#;
+";
 
 everywhere! {
     fn a_session_with_work_that_cannot_be_brought_home_stays(world) {

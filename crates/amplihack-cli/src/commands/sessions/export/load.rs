@@ -15,7 +15,7 @@ use crate::commands::sessions::{auto, find as session};
 use crate::ui::{Failure, note};
 
 /// The run that is meant by `wanted`.
-pub(super) fn document(home: &Path, wanted: &str, env: &Env) -> Result<Document, Failure> {
+pub(crate) fn document(home: &Path, wanted: &str, env: &Env) -> Result<Document, Failure> {
     let audit = env.home().map(|home| home.join(DIRECTORY));
     let audit = audit.as_deref();
     let Ok(id) = find(home, wanted) else {
