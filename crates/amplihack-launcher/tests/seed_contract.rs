@@ -467,7 +467,7 @@ mod security_and_lifecycle {
             assert_eq!(
                 outcome(ARGV_ONLY, 131_072, PromptDelivery::Auto),
                 "the prompt has 131072 bytes and no channel of amplifier in headless mode holds more than 131071; \
-                 these could take it: claude (stdin), copilot (stdin), codex (stdin), amp (stdin)"
+                 these could take it: claude (stdin), copilot (stdin), codex (stdin), amp (stdin), gemini (stdin)"
             );
         }
     }

@@ -31,6 +31,10 @@ impl crate::Decode for GeminiStream {
     }
 
     fn said(&mut self) -> Option<End> {
+        // A stream that was cut off has told its last words in parts only.
+        if !self.saying.is_empty() {
+            self.text = Some(self.saying.clone());
+        }
         self.end.clone()
     }
 }

@@ -191,9 +191,9 @@ fn gemini_stops_when_its_guard_is_broken() {
     broken(AgentBinary::Gemini, BREAKS);
 }
 
-/// Answers the hosts, and hangs when the guard asks, by the settings that only the guard gives.
+/// Answers the hosts, and hangs when the guard asks, by a setting that only the guard gives.
 const STUCK_GIT: &str = r#"#!/bin/sh
-[ "$GIT_CONFIG_VALUE_1" != /dev/null ] || sleep 600
+[ "$GIT_CONFIG_KEY_2=$GIT_CONFIG_VALUE_2" != core.alternateRefsCommand=: ] || sleep 600
 PATH=/usr/local/bin:/usr/bin:/bin exec git "$@"
 "#;
 

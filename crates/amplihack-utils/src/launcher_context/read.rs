@@ -231,7 +231,7 @@ mod tests {
             Err(Unusable::NotContext { line: 2, .. })
         ));
         let message = parse(br#"{"launcher":"sk-secret"}"#, None).unwrap_err().to_string();
-        assert_eq!(message, "`launcher` is none of claude, copilot, codex, amplifier, amp");
+        assert_eq!(message, "`launcher` is none of claude, copilot, codex, amplifier, amp, gemini");
     }
 
     #[test]
