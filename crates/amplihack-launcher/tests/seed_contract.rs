@@ -23,13 +23,8 @@ use amplihack_utils::prompt_delivery::{
 };
 
 /// Agents whose matrix holds a long-form channel, and the one that is exempt.
-const WITH_STDIN: [AgentBinary; 5] = [
-    AgentBinary::Claude,
-    AgentBinary::Copilot,
-    AgentBinary::Codex,
-    AgentBinary::Amp,
-    AgentBinary::Gemini,
-];
+const WITH_STDIN: [AgentBinary; 5] =
+    [AgentBinary::Claude, AgentBinary::Copilot, AgentBinary::Codex, AgentBinary::Amp, AgentBinary::Gemini];
 const ARGV_ONLY: AgentBinary = AgentBinary::Amplifier;
 const REQUESTS: [PromptDelivery; 4] =
     [PromptDelivery::Auto, PromptDelivery::Argv, PromptDelivery::Tempfile, PromptDelivery::Stdin];

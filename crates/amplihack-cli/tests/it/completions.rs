@@ -4,12 +4,13 @@ use amplihack_testkit::{Run, Sandbox, loud};
 
 use crate::world::{amplihack, run};
 
-const VERBS: [&str; 22] = [
+const VERBS: [&str; 23] = [
     "claude",
     "copilot",
     "codex",
     "amplifier",
     "amp",
+    "gemini",
     "launch",
     "which",
     "doctor",

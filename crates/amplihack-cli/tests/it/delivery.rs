@@ -79,7 +79,7 @@ fn one_argument_holds_131071_bytes() {
         let output = refused(&sandbox, prepare(&sandbox, &["amplifier", "--prompt-file", &file(bytes)]), 1);
         output.assert_stderr(format!(
             "error: the prompt has {bytes} bytes and no channel of amplifier in headless mode holds more than 131071; \
-             these could take it: claude (stdin), copilot (stdin), codex (stdin), amp (stdin)\n\
+             these could take it: claude (stdin), copilot (stdin), codex (stdin), amp (stdin), gemini (stdin)\n\
              hint: run it with `amplihack claude -p --prompt-file FILE`\n"
         ));
         assert_eq!(sandbox.starts(), [], "not even for its version");

@@ -110,7 +110,9 @@ fn environment(agent: AgentBinary, own: &[(&str, &str)]) -> Vec<(Bytes, Bytes)> 
     {
         sandbox.set(*name, *value);
     }
-    let (_, record) = launch(&sandbox, &[agent.name(), "hi"]);
+    // Gemini's guard comes in a variable, and only where Gemini trusts the folder.
+    let hooks: &[&str] = if agent == AgentBinary::Gemini { &["--no-hooks"] } else { &[] };
+    let (_, record) = launch(&sandbox, &[&[agent.name()], hooks, &["hi"]].concat());
     let session = record.variable("AMPLIHACK_SESSION_ID").unwrap().lossy();
     let set = [
         ("AMPLIHACK_AGENT_BINARY", agent.name().to_owned()),
@@ -147,11 +149,15 @@ fn everything_passes_but_what_would_mislead_a_nested_session() {
     ];
     let copilot = [("COPILOT_CLI", "1"), ("COPILOT_PROJECT_DIR", "/p")];
     let codex = [("CODEX_MANAGED_BY_NPM", "1")];
+    let gemini = [("GEMINI_CLI", "1"), ("GEMINI_SESSION_ID", "s")];
     let kept = [("ANTHROPIC_API_KEY", "k"), ("CLAUDE_CODE_USE_BEDROCK", "1"), ("CODEX_HOME", "/c")];
-    let all: Vec<(&str, &str)> = [&claude[..], &copilot, &codex, &kept].concat();
+    let all: Vec<(&str, &str)> = [&claude[..], &copilot, &codex, &gemini, &kept].concat();
     // The marks of every host, whichever agent is launched: Claude's would travel through Codex to the next Claude.
-    let mut expected: Vec<String> =
-        [&claude[..], &copilot, &codex].concat().iter().map(|(name, _)| (*name).to_owned()).collect();
+    let mut expected: Vec<String> = [&claude[..], &copilot, &codex, &gemini]
+        .concat()
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
     expected.sort();
     for agent in AgentBinary::ALL {
         let mut removed: Vec<String> =

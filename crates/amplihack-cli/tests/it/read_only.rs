@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use amplihack_agent::AgentBinary;
 use amplihack_testkit::Sandbox;
 
 use crate::fakes::{fakes, forget, launch};
@@ -119,8 +120,7 @@ fn doctor_writes_the_version_cache_and_asks_for_versions_once() {
     let tools = ["git --version", "ssh -V", "tmux -V"];
     let first = run(&sandbox, &["doctor"]);
     first.assert_code(0).assert_stderr("");
-    let mut all: Vec<String> =
-        ["amp", "amplifier", "claude", "codex", "copilot"].map(|agent| format!("{agent} --version")).into();
+    let mut all: Vec<String> = AgentBinary::ALL.map(|agent| format!("{agent} --version")).into();
     all.extend(tools.map(str::to_owned));
     all.sort();
     assert_eq!(started(&sandbox), all);

@@ -26,7 +26,7 @@ const AT_ONCE: usize = 64;
 pub struct World {
     /// The runner's environment.
     pub env: Env,
-    /// The environment of scripts, see [`super::scripts_environment`].
+    /// The environment of scripts.
     pub scripts: Env,
     /// The environment that launches of agents start from.
     pub agents: Env,
