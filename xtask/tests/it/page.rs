@@ -18,10 +18,10 @@ fn every_command_of_the_page_about_releases_does_what_it_says() {
     sandbox.set("AMPLIHACK_DOWNLOAD_URL", server.url());
     sandbox.set("PATH", format!("{}:/usr/bin:/bin", sandbox.home().join(".local/bin").display()));
     let blocks = page::blocks(&std::fs::read_to_string(workspace().join(PAGE)).unwrap());
-    assert_eq!(blocks.len(), 3, "{blocks:#?}");
+    assert_eq!(blocks.len(), 4, "{blocks:#?}");
     assert!(sandbox.work().join(name("1.0.0")).is_dir());
-    page::run(&sandbox, PAGE, &blocks[..2], Duration::from_mins(1));
+    page::run(&sandbox, PAGE, &blocks[..3], Duration::from_mins(1));
     assert_installed(&sandbox, "1.0.0");
-    page::run(&sandbox, PAGE, &blocks[2..], Duration::from_mins(1));
+    page::run(&sandbox, PAGE, &blocks[3..], Duration::from_mins(1));
     assert_eq!(home(&sandbox).len(), 0);
 }
