@@ -29,8 +29,7 @@ fn prepare(
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "privacy": {"usageStatisticsEnabled": false},
         "telemetry": {"enabled": false},
-        // A scripted answer does not change: asking ten times, with its pauses, would take a minute.
-        "general": {"enableAutoUpdate": false, "maxAttempts": 2},
+        "general": {"enableAutoUpdate": false},
     });
     write_private(&home.join(".gemini/settings.json"), settings.to_string().as_bytes())?;
     if let Some(workspace) = options.workspace {

@@ -166,7 +166,8 @@ async fn tools_with(
     more_env: &'static [(&'static str, &'static str)],
 ) -> Vec<Dialect> {
     let server = ModelServer::start().await.unwrap();
-    server.command("r", "echo \"it's $((6 * 7))\" | tee -a sentinel");
+    // A real shell has to read it; nothing is substituted, since Gemini blocks that even in its mode of all permissions.
+    server.command("r", "{ printf \"it's \"; expr 6 '*' 7; } | tee -a sentinel");
     let base_url = server.base_url(scenario, "r");
     let ran = |place: &Path| std::fs::read_to_string(place.join("sentinel")).unwrap_or_default();
     let (outcome, ran) = drive(agent, program, base_url, "run it", more_env, ran).await;
@@ -190,6 +191,13 @@ async fn slow_tool(agent: AgentBinary) {
 }
 
 async fn fails(agent: AgentBinary, status: u16) {
+    // Gemini asks again for more than a minute after these.
+    if agent == AgentBinary::Gemini && matches!(status, 429 | 500) && !amplihack_testkit::long() {
+        amplihack_testkit::loud(&format!(
+            "SKIPPED: {agent} after {status}, which takes it a minute; --long tries it"
+        ));
+        return;
+    }
     let Some(program) = program(agent) else { return };
     let server = ModelServer::start().await.unwrap();
     let (outcome, ()) =
