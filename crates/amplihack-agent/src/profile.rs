@@ -11,6 +11,9 @@ use crate::grammar::Grammar;
 use crate::live::LiveFile;
 use crate::matrix::{Capability, Row, RunMode};
 
+/// Reads what a run used out of a file of the agent.
+pub type ReadUsage = fn(&[u8]) -> Option<Usage>;
+
 /// Everything that is known of one agent CLI.
 #[derive(Debug)]
 pub struct Profile {
@@ -59,7 +62,7 @@ pub struct Counts {
     /// It says what it cost in dollars.
     pub dollars: bool,
     /// Reads the file that it writes where [`Capability::UsageFile`] asks for one.
-    pub usage_file: Option<fn(&[u8]) -> Option<Usage>>,
+    pub usage_file: Option<ReadUsage>,
     /// Where it writes down what it used while it works, in an environment, at a path of ours where its place is ours to choose.
     pub live_file: Option<fn(&Env, &Path) -> Option<LiveFile>>,
 }

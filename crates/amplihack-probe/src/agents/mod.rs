@@ -13,10 +13,13 @@ use amplihack_utils::agent_binary::AgentBinary;
 use crate::loopback::{LoopbackError, Options};
 use crate::own_hooks::Place;
 
+/// The variables that an agent needs.
+type Prepared = Result<Vec<(OsString, OsString)>, LoopbackError>;
+
 /// An agent that speaks a protocol which the model server scripts.
 pub(crate) struct Probed {
     /// Prepares a home for it to talk to the server at a base URL, and says which variables it needs.
-    pub(crate) prepare: fn(&str, &Path, Options<'_>) -> Result<Vec<(OsString, OsString)>, LoopbackError>,
+    pub(crate) prepare: fn(&str, &Path, Options<'_>) -> Prepared,
     /// Where it has its settings on hooks.
     pub(crate) own: Place,
 }
