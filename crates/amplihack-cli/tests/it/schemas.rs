@@ -52,7 +52,7 @@ fn recordings_of_the_real_agents_decode_to_what_the_schema_says() {
         }
         agents.insert(agent);
     }
-    assert_eq!(agents.into_iter().collect::<Vec<_>>(), ["amp", "claude", "codex", "copilot"]);
+    assert_eq!(agents.into_iter().collect::<Vec<_>>(), ["amp", "claude", "codex", "copilot", "gemini"]);
     for kind in ["started", "text", "tool_call", "tool_result", "usage", "warning", "raw", "end"] {
         assert!(kinds.contains(kind), "{kinds:?}");
     }
