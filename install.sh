@@ -287,6 +287,16 @@ place_of() {
 
 names_in() { tail -n +3 "$1" | cut -d ' ' -f 3-; }
 
+# clear_place NAME PLACE: what was there before this script's own comes back, or nothing is there.
+clear_place() {
+    if there "$state/replaced/$1"; then
+        put "$state/replaced/$1" "$2"
+    else
+        rm -f "$2"
+        tidy "$(dirname "$2")"
+    fi
+}
+
 # What was cut off in the middle is taken back.
 recover() {
     [ -f "$state/installing" ] || return 0
@@ -297,11 +307,8 @@ recover() {
         rm -f "$place.amplihack-new"
         if [ -f "$state/previous.new/$name" ]; then
             put "$state/previous.new/$name" "$place"
-        elif there "$state/replaced/$name"; then
-            put "$state/replaced/$name" "$place"
         else
-            rm -f "$place"
-            tidy "$(dirname "$place")"
+            clear_place "$name" "$place"
         fi
     done <"$work/names"
     rm -rf "$state/previous.new"
@@ -471,11 +478,8 @@ uninstall() {
         [ -f "$place" ] || continue
         if ! is_ours "$name" "$place"; then
             say "kept: $place, which is not what was installed"
-        elif there "$state/replaced/$name"; then
-            put "$state/replaced/$name" "$place"
         else
-            rm -f "$place"
-            tidy "$(dirname "$place")"
+            clear_place "$name" "$place"
         fi
     done <"$work/names"
     rm -rf "$state"

@@ -18,17 +18,8 @@ mod weigh;
 use std::path::{Path, PathBuf};
 
 use crate::{Failure, dist, shell, ui};
-use measure::{Job, Pairs, Until};
+use measure::{Entry, Job, Pairs, Until};
 use stage::Stage;
-
-/// One measurement: ours against the least that the same job could cost.
-struct Entry {
-    name: &'static str,
-    goal: &'static str,
-    ours: Job,
-    against: Job,
-    until: Until,
-}
 
 const RUNS: usize = 200;
 const USAGE: &str =
@@ -59,12 +50,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         None => (build(COMMANDS)?, dist::hook_binary()?),
     };
     let stage = Stage::new(&bins, &guard)?;
-    let mut rows = Vec::new();
-    for entry in entries(&stage) {
-        ui::say(&format!("{}, {runs} pairs", entry.name));
-        let pairs = measure::measure(&stage, &entry.ours, &entry.against, entry.until, runs)?;
-        rows.push((entry.name.to_owned(), entry.goal, pairs));
-    }
+    let mut rows = measure::rows(&stage, entries(&stage, runs))?;
     ui::say("the resolver, in one process");
     rows.extend(resolver(&bins, runs)?);
     ui::say("judging and scanning, in one process");
@@ -141,18 +127,25 @@ fn judged(page: &str) -> String {
 }
 
 /// Everything that is measured by starting processes.
-fn entries(stage: &Stage) -> Vec<Entry> {
+fn entries(stage: &Stage, runs: usize) -> Vec<Entry> {
     let amplihack = |args: &[&str]| Job::new(stage.amplihack(), args);
     let agent = |args: &[&str]| Job::new(stage.agent(), args);
     let floor = || Job::new("/bin/true", &[]);
-    let start =
-        |name, args| Entry { name, goal: "", ours: amplihack(args), against: floor(), until: Until::End };
+    let start = |name, args| Entry {
+        name,
+        goal: "",
+        ours: amplihack(args),
+        against: floor(),
+        until: Until::End,
+        runs,
+    };
     let launch = |name, goal, until| Entry {
         name,
         goal,
         ours: amplihack(&["claude", "-p", "--prompt", "hi"]),
         against: agent(&["-p", "--", "hi"]),
         until,
+        runs,
     };
     let guard = |name, goal, payload| Entry {
         name,
@@ -161,6 +154,7 @@ fn entries(stage: &Stage) -> Vec<Entry> {
             .reading(stage.payload(payload)),
         against: floor().reading(stage.payload(payload)),
         until: Until::End,
+        runs,
     };
     let (prompt, sessions) = (stage.prompt(), stage.sessions());
     let piped = format!("cat '{}' | '{}' -p", prompt.display(), stage.agent().display());
@@ -171,6 +165,7 @@ fn entries(stage: &Stage) -> Vec<Entry> {
             ours: floor(),
             against: floor(),
             until: Until::End,
+            runs,
         },
         guard(
             "guard: `amplihack-hooks pre-tool-use` of `cargo test … | tail -20` against `/bin/true`",
@@ -187,6 +182,7 @@ fn entries(stage: &Stage) -> Vec<Entry> {
             ours: amplihack(&["remote", "list", "--state-file", &sessions.to_string_lossy()]),
             against: floor(),
             until: Until::End,
+            runs,
         },
         launch(
             "launch, to the agent's first byte: `amplihack claude -p --prompt hi` against the agent itself",
@@ -200,6 +196,7 @@ fn entries(stage: &Stage) -> Vec<Entry> {
             ours: amplihack(&["claude", "-p", "--prompt-file", &prompt.to_string_lossy()]),
             against: Job::new("/bin/sh", &["-c", &piped]),
             until: Until::End,
+            runs,
         },
     ]
 }

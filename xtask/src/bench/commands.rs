@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::measure::{self, Job, Pairs, Until};
+use super::measure::{self, Entry, Job, Pairs, Until};
 use super::stage::Stage;
 use super::table;
 use super::transcript::{self, Flavor};
@@ -26,23 +26,10 @@ const WORDS: &str = "no such words";
 /// Pairs of what takes long.
 const FEW: usize = 20;
 
-struct Row {
-    name: &'static str,
-    goal: &'static str,
-    ours: Job,
-    against: Job,
-    runs: usize,
-}
-
 /// Measures, and writes the section.
 pub(crate) fn section(stage: &Stage, bins: &Path, runs: usize) -> Result<String, Failure> {
     let place = Place::new(stage)?;
-    let mut rows = Vec::new();
-    for row in place.rows(runs) {
-        ui::say(&format!("{}, {} pairs", row.name, row.runs));
-        let pairs = measure::measure(stage, &row.ours, &row.against, Until::End, row.runs)?;
-        rows.push((row.name.to_owned(), row.goal, pairs));
-    }
+    let mut rows = measure::rows(stage, place.entries(runs))?;
     let program = bins.join("examples/speed");
     ui::say("packaging and state, in one process");
     let packaged = (
@@ -152,7 +139,7 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
-    fn rows(&self, runs: usize) -> Vec<Row> {
+    fn entries(&self, runs: usize) -> Vec<Entry> {
         let floor = || Job::new("/bin/true", &[]);
         let few = runs.min(FEW);
         let events = self.root.join("records/.amplihack/sessions").join(LATEST).join("events.jsonl");
@@ -169,7 +156,8 @@ impl<'a> Place<'a> {
         };
         let state = self.stage.sessions();
         let status = ["remote", "status", "--state-file", &state.to_string_lossy()];
-        let row = |name, goal, ours, against, runs| Row { name, goal, ours, against, runs };
+        let row =
+            |name, goal, ours, against, runs| Entry { name, goal, ours, against, until: Until::End, runs };
         vec![
             row(
                 "`amplihack sessions list`, 500 runs, against `/bin/true`",

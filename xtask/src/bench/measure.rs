@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::stage::Stage;
-use crate::{Failure, shell};
+use crate::{Failure, shell, ui};
 
 /// Pairs that are run first and not counted; they also fill caches.
 pub(crate) const WARM_UP: usize = 10;
@@ -93,13 +93,30 @@ impl Pairs {
     }
 }
 
-pub(crate) fn measure(
-    stage: &Stage,
-    ours: &Job,
-    against: &Job,
-    until: Until,
-    runs: usize,
-) -> Result<Pairs, Failure> {
+/// One measurement: ours against the least that the same job could cost.
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) goal: &'static str,
+    pub(crate) ours: Job,
+    pub(crate) against: Job,
+    pub(crate) until: Until,
+    pub(crate) runs: usize,
+}
+
+/// A row of a table: its name, its goal, what was measured.
+pub(crate) type Row = (String, &'static str, Pairs);
+
+/// Measures each entry, in order.
+pub(crate) fn rows(stage: &Stage, entries: Vec<Entry>) -> Result<Vec<Row>, Failure> {
+    let mut rows = Vec::new();
+    for Entry { name, goal, ours, against, until, runs } in entries {
+        ui::say(&format!("{name}, {runs} pairs"));
+        rows.push((name.to_owned(), goal, measure(stage, &ours, &against, until, runs)?));
+    }
+    Ok(rows)
+}
+
+fn measure(stage: &Stage, ours: &Job, against: &Job, until: Until, runs: usize) -> Result<Pairs, Failure> {
     let mut pairs = Pairs::default();
     for turn in 0..WARM_UP + runs {
         let (first, second);

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use super::measure::{self, Job, Until};
+use super::measure::{self, Entry, Job, Until};
 use super::stage::Stage;
 use super::table;
-use crate::{Failure, ui};
+use crate::Failure;
 
 /// What the section of `docs/benchmarks.md` begins with.
 pub(crate) const HEADING: &str = "## Recipes";
@@ -25,24 +25,11 @@ const PREDECESSOR: &str = "\
 | 20 steps `true` with a value of 10 MB | 2.4 to 2.6 s: about 120 ms a step |\n\
 | 50 parallel steps `sleep 0.5` | 0.87 to 0.90 s |\n";
 
-struct Row {
-    name: &'static str,
-    goal: &'static str,
-    ours: Job,
-    against: Job,
-    runs: usize,
-}
-
 /// Measures, and writes the section.
 pub(crate) fn section(stage: &Stage, runs: usize) -> Result<String, Failure> {
     let files =
         Files::write(stage).map_err(|error| format!("failed to write recipes for the benchmark: {error}"))?;
-    let mut rows = Vec::new();
-    for row in files.rows(stage, runs) {
-        ui::say(&format!("{}, {} pairs", row.name, row.runs));
-        let pairs = measure::measure(stage, &row.ours, &row.against, Until::End, row.runs)?;
-        rows.push((row.name.to_owned(), row.goal, pairs));
-    }
+    let rows = measure::rows(stage, files.entries(stage, runs))?;
     Ok(format!(
         "{HEADING}\n\n`amplihack recipe run --progress none`, guarded and with a journal, as every run. Both sides of a line run in turns, {runs} pairs, or {FEW} of\n\
          what takes long; difference and ratio are taken pair by pair. The value of 10 MB comes from a file, is read and written to a file of the run\n\
@@ -76,7 +63,7 @@ impl Files {
         })
     }
 
-    fn rows(&self, stage: &Stage, runs: usize) -> Vec<Row> {
+    fn entries(&self, stage: &Stage, runs: usize) -> Vec<Entry> {
         let amplihack = |args: &[&str]| {
             let args: Vec<&str> =
                 ["recipe", "run", "--progress", "none"].iter().chain(args).copied().collect();
@@ -85,7 +72,8 @@ impl Files {
         let bash = |script: &str| Job::new("/bin/bash", &["-c", script]);
         let shell_loop = format!("for ((i = 0; i < {STEPS}; i++)); do bash -c :; done");
         let with_large = |recipe: &str| amplihack(&[recipe, "--context-file", &self.large]);
-        let row = |name, goal, ours, against, runs| Row { name, goal, ours, against, runs };
+        let row =
+            |name, goal, ours, against, runs| Entry { name, goal, ours, against, until: Until::End, runs };
         vec![
             row(
                 "start: `amplihack recipe run` of one step `:` against `bash -c :`",

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Probed, pairs, text};
-use crate::loopback::{DUMMY_KEY, LoopbackError, Options, write_private};
+use super::{Prepared, Probed, pairs, text};
+use crate::loopback::{DUMMY_KEY, Options, write_private};
 use crate::own_hooks::{Part, Place};
 
 pub(super) static PROBED: Probed = Probed {
@@ -19,11 +19,7 @@ pub(super) static PROBED: Probed = Probed {
     },
 };
 
-fn prepare(
-    base_url: &str,
-    home: &Path,
-    options: Options<'_>,
-) -> Result<Vec<(OsString, OsString)>, LoopbackError> {
+fn prepare(base_url: &str, home: &Path, options: Options<'_>) -> Prepared {
     let settings = settings(options.workspace).to_string();
     write_private(&home.join(".claude.json"), settings.as_bytes())?;
     Ok(variables(base_url))

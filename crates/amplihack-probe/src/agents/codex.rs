@@ -1,11 +1,10 @@
 //! Codex, which speaks `OpenAI` Responses.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Probed, text};
+use super::{Prepared, Probed, text};
 use crate::loopback::{DUMMY_KEY, LoopbackError, Options, write_private};
 use crate::model::MODEL;
 use crate::own_hooks::{Part, Place};
@@ -20,11 +19,7 @@ pub(super) static PROBED: Probed = Probed {
     },
 };
 
-fn prepare(
-    base_url: &str,
-    home: &Path,
-    options: Options<'_>,
-) -> Result<Vec<(OsString, OsString)>, LoopbackError> {
+fn prepare(base_url: &str, home: &Path, options: Options<'_>) -> Prepared {
     let path = home.join(".codex/config.toml");
     let settings = toml::to_string(&settings(base_url, options.workspace))
         .map_err(|source| LoopbackError::Toml { path: path.clone(), source })?;

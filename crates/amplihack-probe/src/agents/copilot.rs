@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{Probed, pairs, text};
-use crate::loopback::{DUMMY_KEY, LoopbackError, Options, write_private};
+use super::{Prepared, Probed, pairs, text};
+use crate::loopback::{DUMMY_KEY, Options, write_private};
 use crate::model::MODEL;
 use crate::own_hooks::{Part, Place};
 
@@ -20,11 +20,7 @@ pub(super) static PROBED: Probed = Probed {
     },
 };
 
-fn prepare(
-    base_url: &str,
-    home: &Path,
-    options: Options<'_>,
-) -> Result<Vec<(OsString, OsString)>, LoopbackError> {
+fn prepare(base_url: &str, home: &Path, options: Options<'_>) -> Prepared {
     let mut env = variables(base_url).to_vec();
     if let Some(cache) = options.cache {
         env.push(("COPILOT_CACHE_HOME".into(), cache.into()));

@@ -1,12 +1,11 @@
 //! Gemini CLI, which speaks `generateContent`.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use serde_json::json;
 
-use super::{Probed, pairs, text};
-use crate::loopback::{DUMMY_KEY, LoopbackError, Options, write_private};
+use super::{Prepared, Probed, pairs, text};
+use crate::loopback::{DUMMY_KEY, Options, write_private};
 use crate::own_hooks::{Part, Place};
 
 pub(super) static PROBED: Probed = Probed {
@@ -20,11 +19,7 @@ pub(super) static PROBED: Probed = Probed {
     },
 };
 
-fn prepare(
-    base_url: &str,
-    home: &Path,
-    options: Options<'_>,
-) -> Result<Vec<(OsString, OsString)>, LoopbackError> {
+fn prepare(base_url: &str, home: &Path, options: Options<'_>) -> Prepared {
     let settings = json!({
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "privacy": {"usageStatisticsEnabled": false},
