@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -35,12 +34,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let options = options(args)?;
     let seed = options.seed.unwrap_or_else(fresh);
     ui::say(&format!("the seed of this run is {seed}"));
-    let place = shell::root().join("fuzz");
-    let programs = shell::programs(&place.join("src/bin"))?;
-    let mut build = shell::cargo();
-    shell::run(
-        build.args(["build", "--release", "--bins"]).current_dir(&place).env("CARGO_TARGET_DIR", target()),
-    )?;
+    let programs = shell::programs(&shell::root().join("fuzz/src/bin"))?;
+    shell::run(shell::cargo().args(["build", "--profile", "fuzz", "--package", "amplihack-fuzz", "--bins"]))?;
     // One of them runs the command itself.
     shell::run(shell::cargo().args([
         "build",
@@ -66,7 +61,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
             let more = if tests.is_err() { ", and tests failed" } else { "" };
             Err(format!(
                 "{found} of the fuzz programs found something{more}; inputs are in fuzz/artifacts, run one again with \
-                 `cargo run --release --bin PROGRAM -- FILE` in fuzz/"
+                 `cargo run --profile fuzz --package amplihack-fuzz --bin PROGRAM -- FILE`"
             ))
         }
     }
@@ -98,16 +93,11 @@ fn fresh() -> u64 {
     u64::from(u32::try_from(RandomState::new().hash_one(std::process::id()) >> 32).unwrap_or(1))
 }
 
-/// Where the programs are built: their checks are on, so what they build is of no use to anything else.
-fn target() -> PathBuf {
-    shell::target().join("fuzz")
-}
-
 /// Runs one program to its end.
 fn fuzz(program: &str, seconds: u64, seed: u64) -> Result<Row, Failure> {
     let mut command = Command::new("/bin/sh");
     let script = format!("ulimit -v {MEMORY}; exec \"$@\"");
-    command.arg("-c").arg(script).arg("sh").arg(target().join("release").join(program));
+    command.arg("-c").arg(script).arg("sh").arg(shell::target().join("fuzz").join(program));
     command.args(["--seconds", &seconds.to_string(), "--seed", &seed.to_string()]);
     command.current_dir(shell::root()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let failed = |error| format!("failed to run {program}: {error}");
@@ -207,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_program_has_a_row_in_the_table_of_the_fuzz_workspace() {
+    fn every_program_has_a_row_in_the_table_of_the_fuzz_programs() {
         let place = shell::root().join("fuzz");
         let readme = std::fs::read_to_string(place.join("README.md")).expect("it is there");
         for program in shell::programs(&place.join("src/bin")).expect("there are some") {

@@ -9,6 +9,9 @@ use crate::{Failure, agents, debian, examples, shell, ui};
 /// What is there only with the feature `otel`, which the shipped build has not.
 const OTEL: &[&[&str]] = &[&["amplihack-export", "--lib"], &["amplihack-cli", "--test", "otel"]];
 
+/// What is built and tested. The fuzz programs are run by `cargo xtask nightly`; that they compile is clippy's to say.
+const EVERYTHING: [&str; 3] = ["--workspace", "--exclude", "amplihack-fuzz"];
+
 /// Installs what is missing, builds, runs every test, and ends with the counts.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     debian::ensure();
@@ -22,14 +25,14 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     if names_package(&args) {
         build.args(["--package", "amplihack-testkit"]);
     } else {
-        build.arg("--workspace");
+        build.args(EVERYTHING);
     }
     shell::run(&mut build)?;
 
     let mut runs = vec![runner(&args)];
     if args.is_empty() {
         let mut doc_tests = shell::cargo();
-        doc_tests.args(["test", "--quiet", "--workspace", "--doc", "--no-fail-fast"]);
+        doc_tests.args(["test", "--quiet", "--doc", "--no-fail-fast"]).args(EVERYTHING);
         runs.push(doc_tests);
         runs.extend(OTEL.iter().map(|words| {
             let mut with_feature = shell::cargo();
@@ -74,7 +77,7 @@ fn runner(args: &[&String]) -> Command {
         command.args(["test", "--no-fail-fast", "--tests"]);
     }
     if !names_package(args) {
-        command.arg("--workspace");
+        command.args(EVERYTHING);
     }
     command.args(args);
     command

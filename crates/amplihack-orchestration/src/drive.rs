@@ -86,6 +86,9 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
         return Err(AutoError::GivenUp);
     }
     let home = place.env.amplihack_home().ok_or(AutoError::NoHome)?;
+    if spec.cwd.to_str().is_none() {
+        return Err(AutoError::NotUtf8 { directory: spec.cwd });
+    }
     for agent in [Some(spec.agent), spec.fallback].into_iter().flatten() {
         let first = prompt(&Parts::first(&spec.task, is_wide(agent)));
         let first = Prompted { agent, prompt: first, resume: None, dollars: None, schema: None };

@@ -81,6 +81,18 @@ pub enum AutoError {
         /// What git said.
         said: String,
     },
+    /// A worktree begins with a commit.
+    #[error("{} has no commit yet, so there is nothing that a worktree could begin with", repository.display())]
+    NoCommit {
+        /// The repository.
+        repository: PathBuf,
+    },
+    /// The journal and the agents' own state name directories as text.
+    #[error("{} is not UTF-8, and a run that is kept needs a directory whose name is", directory.display())]
+    NotUtf8 {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// A message cannot be taken.
     #[error("the message is not taken: {0}")]
     Message(&'static str),
@@ -117,6 +129,8 @@ impl Explain for AutoError {
             Self::Prices { .. } => "bad_prices",
             Self::File { .. } => "file",
             Self::Git { .. } => "git",
+            Self::NoCommit { .. } => "no_commit",
+            Self::NotUtf8 { .. } => "directory_not_utf8",
             Self::Message(_) => "message",
             Self::GivenUp => "given_up",
             Self::Damaged { .. } => "journal_damaged",
@@ -149,6 +163,8 @@ impl Explain for AutoError {
             Self::Git { what, .. } if what.contains("worktree") || what.contains("repository") => {
                 Some("a worktree needs a repository with a commit: make one, or leave --worktree out where it can be".to_owned())
             }
+            Self::NoCommit { .. } => Some("commit something, if only `git commit --allow-empty -m begin`".to_owned()),
+            Self::NotUtf8 { .. } => Some("rename it, or reach it through a link whose name is UTF-8".to_owned()),
             Self::Git { .. } => Some("run `git status` there to see what is wrong with the repository".to_owned()),
             _ => None,
         }

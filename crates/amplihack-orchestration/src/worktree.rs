@@ -48,7 +48,11 @@ impl Tree {
         };
         let repository = git::path(&said(&["--show-toplevel"]).await?);
         let prefix = git::path(&said(&["--show-prefix"]).await?);
-        let start = String::from_utf8_lossy(&said(&["--verify", "HEAD"]).await?).trim().to_owned();
+        let head = processes.git_says(cwd, &[], ["rev-parse", "--verify", "--quiet", "HEAD"]).await?;
+        if !head.exit.success() {
+            return Err(AutoError::NoCommit { repository });
+        }
+        let start = String::from_utf8_lossy(&head.stdout).trim().to_owned();
         let path = home.join("worktrees").join(id);
         // Below a branch of that name there is no room for others.
         let taken = ["rev-parse", "--verify", "--quiet", "refs/heads/amplihack"];

@@ -4,6 +4,7 @@
 
 pub mod agent_binary;
 pub mod config;
+pub mod edited;
 pub mod env;
 pub mod error;
 pub mod form;

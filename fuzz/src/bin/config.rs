@@ -161,7 +161,7 @@ fn main() -> std::process::ExitCode {
             .with("XPIA_BLACKLIST_DOMAINS", rest.replace('\0', ""));
         let _ = XpiaSettings::from_env(&words);
         scratch.write("repo/.github/copilot/settings.json", bytes);
-        let _ = switches::switched_off(AgentBinary::Copilot, &repository);
+        let _ = switches::switched_off(AgentBinary::Copilot, &env, &repository);
     })
 }
 

@@ -127,8 +127,8 @@ fn main() -> std::process::ExitCode {
             quiet(&shown);
             let found = markup(&shown);
             assert!(found.is_subset(&own()), "{:?}", found.difference(&own()).collect::<Vec<_>>());
-            let _ =
-                serde_json::to_string(&otel::traces(&document, cleaner, true)).expect("traces have a text");
+            let _ = serde_json::to_string(&otel::traces(&document, cleaner, true, &otel::Settings::none()))
+                .expect("traces have a text");
             // Within another word it is no token.
             let kept = secrets::redact(&text).contains(TOKEN);
             assert!(!redact || kept || !html.contains(TOKEN), "a token is shown");

@@ -14,6 +14,7 @@ mod launch;
 mod man;
 mod parallel;
 pub(crate) mod policy;
+mod prune;
 pub(crate) mod recipe;
 pub(crate) mod remote;
 pub(crate) mod sessions;

@@ -17,6 +17,7 @@ use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::prune::PruneArgs;
 use crate::cli::{Level, duration};
 use crate::ui::Failure;
 
@@ -194,6 +195,8 @@ pub(crate) enum RunsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Remove what is kept of runs that ended, or were killed, long ago
+    Prune(PruneArgs),
 }
 
 impl RecipeCommand {
@@ -203,7 +206,7 @@ impl RecipeCommand {
             Self::Run(args) => args.format == ResultFormat::Json,
             Self::List(args) => args.json,
             Self::Validate(args) => args.json,
-            Self::Show(_) | Self::New(_) => false,
+            Self::Show(_) | Self::New(_) | Self::Runs(RunsCommand::Prune(_)) => false,
             Self::Runs(RunsCommand::List { json } | RunsCommand::Show { json, .. }) => *json,
         }
     }

@@ -5,20 +5,19 @@ mod export;
 #[cfg(feature = "otel")]
 pub(super) use export::document;
 mod find;
-mod prune;
 mod search;
 mod table;
 mod tail;
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 use amplihack_session::journal::{Recorded, recorded};
 use amplihack_utils::env::Env;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::cli::{LaunchArgs, duration};
+use super::prune::{Over, PruneArgs};
+use crate::cli::LaunchArgs;
 use crate::ui::{self, Failure, line};
 
 /// Commands about runs.
@@ -93,17 +92,6 @@ pub(crate) struct ResumeArgs {
     launch: LaunchArgs,
 }
 
-// Options of `sessions prune`.
-#[derive(Debug, Args)]
-pub(crate) struct PruneArgs {
-    /// How long ago they must have ended, as in 30d
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    older_than: Duration,
-    /// Say what would be removed; remove nothing
-    #[arg(long)]
-    dry_run: bool,
-}
-
 impl SessionsCommand {
     /// Whether errors are told as JSON.
     pub(crate) fn json(&self) -> bool {
@@ -147,7 +135,7 @@ pub(crate) fn run(command: SessionsCommand, env: &Env) -> Result<u8, Failure> {
             let ResumeArgs { id, launch } = *args;
             resume(&find::one(&home, &id)?, launch, env)
         }
-        SessionsCommand::Prune(args) => prune::run(&home, &all(&home), args.older_than, args.dry_run),
+        SessionsCommand::Prune(args) => prune(&home, &args),
     }
 }
 
@@ -158,12 +146,23 @@ fn home(env: &Env) -> Result<PathBuf, Failure> {
 }
 
 /// All runs; what cannot be read is said and passed over.
-fn all(home: &std::path::Path) -> Vec<Recorded> {
+fn all(home: &Path) -> Vec<Recorded> {
     let (runs, errors) = recorded(home);
     for error in errors {
         ui::note("warning", error);
     }
     runs
+}
+
+/// Removes what is kept of launches and of unattended runs that ended, or were killed, long ago.
+fn prune(home: &Path, args: &PruneArgs) -> Result<u8, Failure> {
+    let launches = all(home).into_iter().filter(|run| !run.record.is_running()).map(|run| Over {
+        id: run.id.to_string(),
+        ended: run.record.ended_at.unwrap_or(run.record.started_at),
+        directory: run.directory,
+    });
+    ui::data(&args.prune(launches.chain(auto::over(home)))?)?;
+    Ok(0)
 }
 
 /// Goes on with the session of the agent, in this process's directory or where the user says.

@@ -1,7 +1,9 @@
 //! Agents and checks that do what they should not: the run tells the truth, starts nothing of theirs, and deletes nothing of the user's.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use amplihack_testkit::{Run, Sandbox};
 
@@ -128,4 +130,32 @@ fn an_agents_words_are_no_commands_to_the_terminal() {
     output.assert_code(1).assert_stdout_has("[U+001B]]0;title[U+0007]boom");
     output.assert_stderr_has("[U+001B]]0;title[U+0007]boom");
     assert!(!output.to_string().contains(['\u{1b}', '\u{7}']), "{output}");
+}
+
+#[test]
+fn what_cannot_begin_is_refused_in_words_and_leaves_nothing() {
+    let sandbox = claude("result done");
+    let place = |name: &OsStr| {
+        let place = sandbox.root().join(name);
+        fs::create_dir(&place).unwrap();
+        place
+    };
+    let refused = |place: &Path, args: &[&str]| {
+        let mut command = sandbox.command(amplihack());
+        command.current_dir(place).args(args);
+        let output = Run::new(command).output();
+        output.assert_code(1).assert_stderr_has("hint: ");
+        let sessions = fs::read_dir(sandbox.home().join(".amplihack/sessions"));
+        assert_eq!(sessions.map_or(0, Iterator::count), 0, "{output}");
+        output
+    };
+    let auto = ["auto", "--agent", "claude", "--task", "do it", "--verify", "true"];
+    let output = refused(&place(OsStr::from_bytes(b"caf\xe9")), &auto);
+    output.assert_stderr_has("is not UTF-8");
+    let unborn = place(OsStr::new("unborn"));
+    let mut command = sandbox.command("git");
+    command.args(["init", "-q"]).arg(&unborn);
+    Run::new(command).output().assert_code(0);
+    let output = refused(&unborn, &[&auto[..], &["--worktree"]].concat());
+    output.assert_stderr_has("unborn has no commit yet").assert_stderr_has("commit something");
 }

@@ -202,6 +202,19 @@ fn a_failed_run_goes_on_where_it_failed() {
 }
 
 #[test]
+fn runs_that_ended_long_ago_can_be_removed() {
+    let sandbox = sandbox(&[("t.yaml", "name: t\nsteps:\n  - {id: a, command: 'exit 1'}\n")]);
+    run(&sandbox, &["recipe", "run", "t.yaml"]).assert_code(1);
+    let kept = || std::fs::read_dir(sandbox.home().join(".amplihack/recipe-runs")).unwrap().count();
+    let prune = |more: &[&str]| run(&sandbox, &[&["recipe", "runs", "prune"], more].concat());
+    prune(&["--older-than", "1h"]).assert_stdout("");
+    let named = prune(&["--older-than", "0s", "--dry-run"]).assert_code(0).stdout_text();
+    assert_eq!((named.lines().count(), kept()), (1, 1));
+    prune(&["--older-than", "0s"]).assert_stdout(named);
+    assert_eq!(kept(), 0);
+}
+
+#[test]
 fn another_program_may_run_a_recipe() {
     let mut sandbox = fakes();
     sandbox.set("PATH", format!("{}:/usr/bin:/bin", sandbox.bin().display()));

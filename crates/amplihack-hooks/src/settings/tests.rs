@@ -95,6 +95,10 @@ fn trust_is_added_beside_theirs_and_taken_back_by_its_hash() {
     insta::assert_snapshot!("trust", trusted);
     assert_eq!(edit.apply(Some(&trusted)).unwrap(), trusted);
     assert_eq!(edit.mark().strip(&trusted).unwrap().unwrap(), config);
+    let marked = format!("\u{feff}{}", config.replace('\n', "\r\n"));
+    let there = edit.apply(Some(&marked)).unwrap();
+    assert_eq!(there, format!("\u{feff}{}", trusted.replace('\n', "\r\n")));
+    assert_eq!(edit.mark().strip(&there).unwrap().unwrap(), marked);
     let (key, hash) = &entries[0];
     assert_eq!(trust_state(&trusted, key, hash), Ok(TrustState::Trusted));
     assert_eq!(trust_state(&trusted, key, "sha256:0"), Ok(TrustState::Changed));

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use amplihack_utils::edited::as_before;
 use amplihack_utils::hex::hex;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -142,7 +143,7 @@ pub(super) fn apply(current: Option<&str>, entries: &[(String, String)]) -> Resu
             .ok_or_else(|| shape("something else than a table in hooks.state"))?;
         entry.insert("trusted_hash", value(hash));
     }
-    Ok(document.to_string())
+    Ok(as_before(document.to_string(), text))
 }
 
 pub(super) fn strip(current: &str, entries: &[(String, String)]) -> Result<Option<String>, EditError> {
@@ -170,5 +171,5 @@ pub(super) fn strip(current: &str, entries: &[(String, String)]) -> Result<Optio
         return Ok(Some(current.to_owned()));
     }
     let text = document.to_string();
-    Ok((!text.trim().is_empty()).then_some(text))
+    Ok((!text.trim().is_empty()).then(|| as_before(text, current)))
 }

@@ -8,6 +8,7 @@ use toml_edit::{Array, DocumentMut, Item};
 use super::error::ConfigError;
 use super::file::{syntax, text};
 use super::{TRUSTED_REPOSITORIES, user_file};
+use crate::edited::as_before;
 use crate::env::Env;
 use crate::fs::{Durability, create_private_dir, repository_root, write_atomic};
 
@@ -53,19 +54,6 @@ fn with_repository(file: &Path, text: &str, repository: &str) -> Result<Option<S
     }
     add(list, repository);
     Ok(Some(as_before(document.to_string(), text)))
-}
-
-/// `changed` with the mark at the beginning and the line ends that `before` had: the editor knows neither. A text with both kinds of line
-/// ends gets the plain one.
-fn as_before(changed: String, before: &str) -> String {
-    const MARK: char = '\u{feff}';
-    let ends = before.matches('\n').count();
-    let dos = ends > 0 && before.matches("\r\n").count() == ends;
-    let mut changed = if dos { changed.replace("\r\n", "\n").replace('\n', "\r\n") } else { changed };
-    if before.starts_with(MARK) && !changed.starts_with(MARK) {
-        changed.insert(0, MARK);
-    }
-    changed
 }
 
 /// Appends an item; in a list of several lines, on a line of its own, so that a comment stays with its item.

@@ -8,6 +8,7 @@ use amplihack_utils::error::ExitKind;
 use amplihack_utils::launcher_context::meant;
 use serde_json::{Value, json};
 
+use super::super::prune::Over;
 use super::RunsCommand;
 use crate::ui::{self, Failure, line};
 
@@ -32,6 +33,12 @@ pub(super) fn run(command: RunsCommand, env: &Env) -> Result<u8, Failure> {
             } else {
                 ui::shown(&shown(&run))?;
             }
+        }
+        RunsCommand::Prune(args) => {
+            let over = all(env)?.into_iter().filter(|run| !run.header.lives());
+            let over =
+                over.map(|run| Over { id: run.header.run_id, directory: run.directory, ended: run.last });
+            ui::data(&args.prune(over)?)?;
         }
     }
     Ok(0)

@@ -9,9 +9,9 @@ use amplihack_orchestration::journal::{Story, TurnRecord, all, find, read};
 use amplihack_orchestration::progress::{checked_name, phase_name};
 use amplihack_orchestration::turns::TurnEnd;
 use amplihack_utils::launcher_context::SessionId;
-use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::super::prune::Over;
 use super::print;
 use crate::ui::{Failure, note};
 
@@ -50,24 +50,14 @@ pub(super) fn list(home: &Path) -> String {
     format!("\n{}\n", table.trim_fmt())
 }
 
-/// Removes what is kept of runs that ended, or were begun and killed, more than `age` ago, and names them, one a line. Worktrees stay.
-pub(super) fn prune(home: &Path, age: SignedDuration, dry_run: bool) -> Result<String, Failure> {
-    let now = Timestamp::now();
-    let mut out = String::new();
-    for (id, story) in stories(home).into_iter().filter(|(_, story)| !story.is_running()) {
-        let ended = story.ended.as_ref().map_or(story.began, |ended| ended.at);
-        if now.duration_since(ended) < age {
-            continue;
-        }
-        if !dry_run {
-            let directory = id.directory(home);
-            std::fs::remove_dir_all(&directory).map_err(|error| {
-                Failure::system(&format!("{} cannot be removed", directory.display()), &error)
-            })?;
-        }
-        let _ = writeln!(out, "{id}");
-    }
-    Ok(out)
+/// Those that ended, or were begun and killed. Their worktrees stay.
+pub(super) fn over(home: &Path) -> impl Iterator<Item = Over> {
+    let over = stories(home).into_iter().filter(|(_, story)| !story.is_running());
+    over.map(|(id, story)| Over {
+        directory: id.directory(home),
+        ended: story.ended.as_ref().map_or(story.began, |ended| ended.at),
+        id: id.to_string(),
+    })
 }
 
 /// What can be read; what cannot is said.
