@@ -12,7 +12,7 @@ use crate::spec::Output;
 /// As much as a pipe of the usual size holds.
 const CHUNK: usize = 64 * 1024;
 /// As much as the pipe of an output holds that fills one of the usual size. Not more: the kernel counts a user's pipes by their size.
-const WIDE: usize = 256 * 1024;
+const WIDE: usize = 512 * 1024;
 /// As much as the largest pipe holds that an ordinary user can make.
 const LARGEST_PIPE: usize = 1024 * 1024;
 
