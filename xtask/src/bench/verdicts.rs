@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 /// What the section of `docs/benchmarks.md` begins with.
-pub(crate) const HEADING: &str = "## What is asked for, and what is so";
+pub(crate) const HEADING: &str = "## Goals and results";
 
 /// What is asked of a figure.
 enum Bound {
@@ -243,9 +243,9 @@ const LINES: &[Line] = &[
 /// The section for a page with these tables.
 pub(crate) fn section(page: &str) -> String {
     let mut text = format!(
-        "{HEADING}\n\nRead out of the tables below, by `cargo xtask bench`: the figure is the median unless the line says otherwise. The contracts' own lines bear the name of their\n\
-         topic; lines that nobody but us asks for begin with \"own\".\n\n\
-         | of | asked for | measured in the row | measured | kept |\n|---|---|---|---|---|\n"
+        "{HEADING}\n\n`cargo xtask bench` reads these out of the tables below. A figure is the median unless its goal says otherwise. Goals that we set ourselves,\n\
+         beyond the project's contracts, begin with \"own\".\n\n\
+         | topic | goal | measured in the row | measured | met |\n|---|---|---|---|---|\n"
     );
     let mut missed = 0;
     for line in LINES {
@@ -263,7 +263,7 @@ pub(crate) fn section(page: &str) -> String {
         let row = line.row.trim_end_matches(" | ").replace(" | ", ", ");
         let _ = writeln!(text, "| {} | {} | {row} … | {measured} | {kept} |", line.of, line.asked);
     }
-    let _ = writeln!(text, "\n{} of {} lines hold.", LINES.len() - missed, LINES.len());
+    let _ = writeln!(text, "\n{} of {} goals are met.", LINES.len() - missed, LINES.len());
     text
 }
 

@@ -95,6 +95,10 @@ fn trust_is_added_beside_theirs_and_taken_back_by_its_hash() {
     insta::assert_snapshot!("trust", trusted);
     assert_eq!(edit.apply(Some(&trusted)).unwrap(), trusted);
     assert_eq!(edit.mark().strip(&trusted).unwrap().unwrap(), config);
+    for theirs in ["[hooks.state] # why\n", "[hooks]\nstate = {}\n", "hooks = {}\n"] {
+        let there = edit.apply(Some(theirs)).unwrap();
+        assert_eq!(edit.mark().strip(&there).unwrap().as_deref(), Some(theirs), "{there}");
+    }
     let marked = format!("\u{feff}{}", config.replace('\n', "\r\n"));
     let there = edit.apply(Some(&marked)).unwrap();
     assert_eq!(there, format!("\u{feff}{}", trusted.replace('\n', "\r\n")));

@@ -149,8 +149,11 @@ pub(super) fn apply(current: Option<&str>, entries: &[(String, String)]) -> Resu
 pub(super) fn strip(current: &str, entries: &[(String, String)]) -> Result<Option<String>, EditError> {
     let mut document = document(current)?;
     let mut removed = false;
-    if let Some(hooks) = document.get_mut("hooks").and_then(Item::as_table_like_mut) {
-        if let Some(state) = hooks.get_mut("state").and_then(Item::as_table_like_mut) {
+    if let Some(hooks) = document.get_mut("hooks") {
+        let inline = hooks.is_inline_table();
+        if let Some(hooks) = hooks.as_table_like_mut()
+            && let Some(state) = hooks.get_mut("state").and_then(Item::as_table_like_mut)
+        {
             for (key, hash) in entries {
                 // Another hash is somebody else's trust in somebody else's hook.
                 let ours = |entry: &Item| entry.get("trusted_hash").and_then(Item::as_str) == Some(hash);
@@ -159,12 +162,11 @@ pub(super) fn strip(current: &str, entries: &[(String, String)]) -> Result<Optio
                     removed = true;
                 }
             }
-            if removed && state.is_empty() {
+            // A table of ours without an entry is not written; within a user's `hooks = {}` it would be. A header that is there is the
+            // user's, with the comment behind it.
+            if removed && inline && state.is_empty() {
                 hooks.remove("state");
             }
-        }
-        if removed && hooks.is_empty() {
-            document.remove("hooks");
         }
     }
     if !removed {
