@@ -69,11 +69,13 @@ find_places() {
     /*) ;;
     *) fail 'HOME is no absolute path; set it' ;;
     esac
+    HOME=$(plain "$HOME")
     if [ -n "$prefix" ]; then
         case $prefix in
         /*) ;;
         *) prefix=$PWD/$prefix ;;
         esac
+        prefix=$(plain "$prefix")
         programs=$prefix/bin share=$prefix/share
     else
         programs=${AMPLIHACK_INSTALL_DIR:-$HOME/.local/bin}
@@ -87,8 +89,12 @@ find_places() {
     /*) ;;
     *) fail "AMPLIHACK_INSTALL_DIR is no absolute path: $programs" ;;
     esac
-    programs=${programs%/}
+    programs=$(plain "$programs") share=$(plain "$share")
     state=$share/amplihack
+    # What is above them is not ours, empty or not.
+    above_programs=$(dirname "${prefix:-$programs}") above_share=$(dirname "${prefix:-$share}")
+    case $programs/ in "$HOME"/*) above_programs=$HOME ;; esac
+    case $share/ in "$HOME"/*) above_share=$HOME ;; esac
 }
 
 find_platform() {
@@ -112,8 +118,6 @@ sum_of() {
         sha256sum <"$1" | cut -d ' ' -f 1
     elif has shasum; then
         shasum -a 256 <"$1" | cut -d ' ' -f 1
-    else
-        fail 'neither sha256sum nor shasum is on PATH; install one: nothing is installed unchecked'
     fi
 }
 
@@ -140,12 +144,21 @@ keep() {
     ln -P "$1" "$2" 2>/dev/null || cp -pP "$1" "$2"
 }
 
-# Removes a directory that nothing is in any more, and those above it.
+# Removes a directory that nothing is in any more, and those above it, up to what was there before this script.
 tidy() {
     empty=$1
-    while [ "$empty" != "$HOME" ] && rmdir "$empty" 2>/dev/null; do
+    while :; do
+        case $empty in "$HOME" | "$above_programs" | "$above_share" | /) return ;; esac
+        rmdir "$empty" 2>/dev/null || return 0
         empty=$(dirname "$empty")
     done
+}
+
+# A directory's name without slashes at its end, so that it is the same name each time.
+plain() {
+    plain=$1
+    while [ "${plain%/}" != "$plain" ]; do plain=${plain%/}; done
+    printf '%s\n' "$plain"
 }
 
 # Also a link that leads nowhere is there.
@@ -351,7 +364,8 @@ change() {
     old=$state/installed
     # All of the new files are on the disk before the first old one is touched.
     stage=$state/stage.$$
-    cp -R "$work/release" "$stage"
+    cp -R "$work/release" "$stage" 2>"$work/said" ||
+        fail "failed to write the files to $state: $(head -n 1 "$work/said"); nothing was changed"
     rm -rf "$state/previous.new"
     mkdir "$state/previous.new"
     if [ -f "$old" ]; then
@@ -444,6 +458,8 @@ lock() {
 
 install_release() {
     find_platform
+    # In a command substitution a failure would end that alone.
+    has sha256sum || has shasum || fail 'neither sha256sum nor shasum is on PATH; install one: nothing is installed unchecked'
     get_release
     same_place
     lock
@@ -500,7 +516,11 @@ leave() {
     [ -z "$stage" ] || rm -rf "$stage" "$state/installing.$$"
     if [ -n "$locked" ]; then
         rm -rf "$state/lock"
-        [ -f "$state/installed" ] || [ -f "$state/installing" ] || rm -rf "$state"
+        [ -f "$state/installed" ] || [ -f "$state/installing" ] || {
+            rm -rf "$state"
+            tidy "$share"
+            tidy "$programs"
+        }
     fi
     rm -rf "$work"
     exit "$code"

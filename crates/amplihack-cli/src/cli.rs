@@ -18,10 +18,12 @@ use crate::commands::stream::StreamCommand;
 use crate::diagnostics::LogArgs;
 use crate::ui::Format;
 
+mod misuse;
 #[cfg(test)]
 mod tests;
 mod unattended;
 
+pub(crate) use misuse::{asks_for_json, misused};
 pub(crate) use unattended::{AutoArgs, AutoCommand, ParallelArgs, Running, Unattended};
 
 /// A control plane for coding-agent CLIs.

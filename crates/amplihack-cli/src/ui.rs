@@ -90,7 +90,6 @@ impl Failure {
     }
 
     /// What failed, in words.
-    #[cfg(feature = "otel")]
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -67,6 +67,16 @@ pub enum HookError {
         /// The agent.
         binary: AgentBinary,
     },
+    /// The hooks that are installed would be the guard, and a setting keeps them from running.
+    #[error(
+        "the hooks that are installed for {binary} do not run: {why}; remove that, or start it with --no-hooks"
+    )]
+    InstalledOff {
+        /// The agent.
+        binary: AgentBinary,
+        /// Which setting, and where.
+        why: String,
+    },
     /// Settings that the hooks of a launch would stand beside.
     #[error("{} {why}", path.display())]
     Settings {
@@ -102,7 +112,7 @@ impl Explain for HookError {
             Self::MissingHookForBinary { .. } => "missing_hook_for_binary",
             Self::NoHooks { .. } => "no_hooks",
             Self::NoPermissions { .. } => "no_permissions",
-            Self::SwitchedOff { .. } => "hooks_switched_off",
+            Self::SwitchedOff { .. } | Self::InstalledOff { .. } => "hooks_switched_off",
             Self::Untrusted { .. } => "hooks_untrusted",
             Self::NotRead { .. } => "hooks_not_read",
             Self::Settings { .. } => "hook_settings",

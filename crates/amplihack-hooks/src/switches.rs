@@ -22,6 +22,11 @@ pub fn switched_off(agent: AgentBinary, env: &Env, cwd: &Path) -> Option<(PathBu
     (host(agent).ok()?.switched_off)(env, cwd)
 }
 
+/// The file by which `agent`, started in `cwd`, would leave out the hook that runs `command`, and the setting in it.
+pub fn left_out(agent: AgentBinary, env: &Env, cwd: &Path, command: &str) -> Option<(PathBuf, &'static str)> {
+    (host(agent).ok()?.left_out)(env, cwd, command)
+}
+
 /// Whether `agent`, started in `cwd`, would run the hooks of a launch.
 pub fn trusts(agent: AgentBinary, env: &Env, cwd: &Path) -> bool {
     host(agent).ok().is_none_or(|host| (host.trusts)(env, cwd))
@@ -29,6 +34,16 @@ pub fn trusts(agent: AgentBinary, env: &Env, cwd: &Path) -> bool {
 
 /// Whether the JSON object in `file` has `value` at the dotted `key`.
 pub(crate) fn says_so(file: &Path, key: &str, value: bool) -> bool {
+    at(file, key, |found| *found == JsonValue::Boolean(value))
+}
+
+/// Whether the JSON object in `file` has a list with the text `item` at the dotted `key`.
+pub(crate) fn lists(file: &Path, key: &str, item: &str) -> bool {
+    let is_it = |value: &JsonValue<'_>| matches!(value, JsonValue::String(text) if text == item);
+    at(file, key, |found| matches!(found, JsonValue::Array(values) if values.iter().any(is_it)))
+}
+
+fn at(file: &Path, key: &str, holds: impl FnOnce(&JsonValue<'_>) -> bool) -> bool {
     let Ok(bytes) = read_limited(file, LIMIT) else { return false };
     let text = String::from_utf8_lossy(&bytes);
     let Ok(Some(mut found)) = jsonc_parser::parse_to_value(&text, &ParseOptions::default()) else {
@@ -39,7 +54,7 @@ pub(crate) fn says_so(file: &Path, key: &str, value: bool) -> bool {
         let Some(inner) = object.take(part) else { return false };
         found = inner;
     }
-    found == JsonValue::Boolean(value)
+    holds(&found)
 }
 
 #[cfg(test)]

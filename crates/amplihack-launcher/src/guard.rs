@@ -130,6 +130,7 @@ fn directory(agent: AgentBinary, env: &Env, session: &SessionId) -> Option<PathB
 fn installed_hooks(agent: AgentBinary, env: &Env, cwd: &Path) -> Result<(), HookError> {
     match inspect(agent, &Scope::User, env, cwd).map(|registration| registration.state) {
         Some(State::Registered { fault: None, .. }) => Ok(()),
+        Some(State::Off(why)) => Err(HookError::InstalledOff { binary: agent, why }),
         _ => Err(HookError::NotRead { binary: agent }),
     }
 }

@@ -3,6 +3,7 @@
 //! [`plan`] decides everything and starts nothing but a version probe; [`start`] carries a plan out,
 //! [`start_events`] as a stream of typed events.
 
+mod broken_off;
 pub mod copilot;
 pub mod discover;
 pub mod doctor;
@@ -19,6 +20,7 @@ pub mod proofs;
 mod start;
 mod versions;
 
+pub use broken_off::broken_off;
 pub use environment::Change;
 pub use error::LaunchError;
 pub use events::{EventsEnded, LaunchedEvents, Wanted, start_events};

@@ -120,7 +120,15 @@ impl Discovery {
     /// The file that is meant on the command line: a file's path, seen from `cwd`, else a recipe's name.
     pub fn entry(&self, argument: &str, cwd: &Path) -> Result<PathBuf, NotFound> {
         let path = cwd.join(argument);
-        if path.is_file() { Ok(path) } else { self.recipe(argument) }
+        if path.is_file() {
+            return Ok(path);
+        }
+        // A recipe is read again when its run goes on.
+        let something_else = "what is there is no regular file, and a name has no `/`, `\\` or `..`";
+        self.recipe(argument).map_err(|error| match &error.reason {
+            Some(_) if path.exists() => NotFound { reason: Some(something_else.to_owned()), ..error },
+            _ => error,
+        })
     }
 
     /// The recipe that `name` means on the command line. A bundled one is last; `bundled:NAME` means no other.

@@ -3,6 +3,7 @@
 //! `journal.jsonl` holds the entries, one JSON object a line; `steps/` the outputs, the records of ends, and the list of
 //! processes ([`Spool`]); `outputs/` what is too long for a line.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -251,6 +252,8 @@ pub struct Recorded {
     pub last: Timestamp,
     /// Everything that it did.
     pub entries: Vec<Entry>,
+    /// It had come to its end before its latest runner began, and had failed.
+    pub failed_before: bool,
 }
 
 impl Recorded {
@@ -272,15 +275,25 @@ impl Recorded {
             match (&mut found, entry) {
                 (None, Entry::Runner(header)) => {
                     let directory = directory.to_owned();
-                    found =
-                        Some(Self { directory, header: *header, began: at, last: at, entries: Vec::new() });
+                    found = Some(Self {
+                        directory,
+                        header: *header,
+                        began: at,
+                        last: at,
+                        entries: Vec::new(),
+                        failed_before: false,
+                    });
                 }
                 (None, _) => {}
                 (Some(found), Entry::Runner(header)) => {
                     found.header = *header;
                     found.last = at;
+                    found.failed_before |= found.end() == Some(false);
                     // The new runner tells its own story of what is not a step.
-                    found.entries.retain(|entry| !matches!(entry, Entry::Interrupted { .. }));
+                    found.entries.retain(|entry| {
+                        !matches!(entry, Entry::Interrupted { .. })
+                            && !matches!(entry, Entry::RecipeEnd { path, .. } if path.is_empty())
+                    });
                 }
                 (Some(found), entry) => {
                     found.last = at;
@@ -298,11 +311,7 @@ impl Recorded {
 
     /// How the run stands, in a word: `completed`, `failed`, `running`, `interrupted`, `killed`.
     pub fn state(&self) -> &'static str {
-        let end = self.entries.iter().rev().find_map(|entry| match entry {
-            Entry::RecipeEnd { path, success } if path.is_empty() => Some(*success),
-            _ => None,
-        });
-        match end {
+        match self.end() {
             Some(true) => "completed",
             Some(false) => "failed",
             None if self.header.lives() => "running",
@@ -313,15 +322,22 @@ impl Recorded {
         }
     }
 
-    /// Steps that ended, and how many of them failed.
+    /// Whether no fatal step failed, if its latest runner came to the end.
+    fn end(&self) -> Option<bool> {
+        self.entries.iter().rev().find_map(|entry| match entry {
+            Entry::RecipeEnd { path, success } if path.is_empty() => Some(*success),
+            _ => None,
+        })
+    }
+
+    /// Steps that ended, and how many of them failed. Of one that ran again the last end counts.
     pub fn counts(&self) -> (usize, usize) {
-        let ends = || {
-            self.entries.iter().filter_map(|entry| match entry {
-                Entry::End { result, .. } => Some(result.status),
-                _ => None,
-            })
-        };
-        (ends().count(), ends().filter(|status| *status == Status::Failed).count())
+        let ends = self.entries.iter().filter_map(|entry| match entry {
+            Entry::End { path, result, .. } => Some((path.as_str(), result.status)),
+            _ => None,
+        });
+        let ends: BTreeMap<&str, Status> = ends.collect();
+        (ends.len(), ends.values().filter(|status| **status == Status::Failed).count())
     }
 }
 

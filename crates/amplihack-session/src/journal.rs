@@ -180,7 +180,7 @@ impl Recorded {
             Err(source) => return Err(LogError::Io { path, source }),
         };
         let mut record: RunRecord =
-            serde_json::from_slice(&text).map_err(|source| LogError::Value { path, source })?;
+            serde_json::from_slice(&text).map_err(|source| LogError::Record { path, source })?;
         if record.end.is_none() && !record.is_running() {
             complete(&mut record, &events_path(&directory))?;
         }

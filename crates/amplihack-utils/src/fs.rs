@@ -71,7 +71,8 @@ pub enum Durability {
 
 /// Replaces `path` by a file with `contents` and `mode`, through a temporary file beside it and a rename.
 ///
-/// A reader sees the old file or the new one, never a part. On an error the old file is untouched and nothing is left behind.
+/// A reader sees the old file or the new one, never a part. On an error the old file is untouched and nothing is left behind. A device,
+/// a pipe or a socket is no file that could be replaced: it would be gone for everybody.
 pub fn write_atomic(path: &Path, contents: &[u8], mode: u32, durability: Durability) -> io::Result<()> {
     write_atomic_with(path, mode, durability, |file| file.write_all(contents))
 }
@@ -83,6 +84,13 @@ pub fn write_atomic_with(
     durability: Durability,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
+    let kind = path.symlink_metadata().map(|there| there.file_type());
+    if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink() && !kind.is_dir()) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file, and not replaced by one",
+        ));
+    }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
         .prefix(".amplihack-")
@@ -179,6 +187,11 @@ mod tests {
         create_private_dir(&target.join("inner")).unwrap();
         // A directory cannot be replaced by a file.
         write_atomic(&target, b"x", 0o600, Durability::Process).unwrap_err();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
+        write_atomic(&pipe, b"x", 0o600, Durability::Process).unwrap_err();
+        assert!(!pipe.symlink_metadata().unwrap().is_file());
+        std::fs::remove_file(pipe).unwrap();
         assert!(target.join("inner").is_dir());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }

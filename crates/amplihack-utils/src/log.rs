@@ -65,6 +65,14 @@ pub enum LogError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
+    /// The record beside a log says nothing that can be read.
+    #[error("{} cannot be read: {source}; it is damaged, or another version wrote it: if nobody needs it, remove {}", path.display(), path.parent().unwrap_or(path).display())]
+    Record {
+        /// The record.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
     /// Reading was to begin where no line begins.
     #[error("no line of log {} begins at byte {offset}; start at 0 or after a line", path.display())]
     Offset {
@@ -83,6 +91,7 @@ impl Explain for LogError {
             Self::Newer(_) => "log_newer",
             Self::Newline { .. } => "log_newline",
             Self::Value { .. } => "log_value",
+            Self::Record { .. } => "log_record",
             Self::Offset { .. } => "log_offset",
         }
     }

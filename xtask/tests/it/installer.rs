@@ -231,6 +231,40 @@ fn what_others_put_there_is_replaced_when_asked_and_comes_back() {
     assert!(sandbox.home().join(".local/bin/amplihack").is_symlink());
 }
 
+/// Directories of the user's that held nothing are still there, and one home is one home with and without a slash at its end.
+#[test]
+fn directories_that_were_there_stay_however_they_are_written() {
+    let mut sandbox = scene();
+    let empty = sandbox.root().join("mine/empty");
+    std::fs::create_dir_all(&empty).unwrap();
+    let prefix = format!("{}/below/", empty.display());
+    install(&sandbox, "old", "1.0.0", &["--prefix", &prefix]).assert_code(0);
+    let output = installer(&sandbox, "old", &["--uninstall", "--prefix", prefix.trim_end_matches('/')]);
+    output.output().assert_code(0);
+    assert_eq!(std::fs::read_dir(&empty).unwrap().count(), 0);
+    let home = sandbox.home();
+    sandbox.set("HOME", format!("{}/", home.display()));
+    install(&sandbox, "old", "1.0.0", &[]).assert_code(0);
+    sandbox.set("HOME", &home);
+    installer(&sandbox, "old", &["--uninstall"]).output().assert_code(0);
+    assert!(home.is_dir() && !home.join(".local").exists());
+}
+
+#[test]
+fn a_machine_without_a_tool_for_sums_is_told_so() {
+    let mut sandbox = scene();
+    let folder = folder(&sandbox, "old", "1.0.0");
+    for tool in ["uname", "mktemp", "rm", "mkdir", "dirname", "basename", "cat", "cp", "cut", "head", "tail"]
+    {
+        std::os::unix::fs::symlink(format!("/usr/bin/{tool}"), sandbox.bin().join(tool)).unwrap();
+    }
+    sandbox.set("PATH", sandbox.bin());
+    let output = sandbox.run("/bin/sh", [sandbox.root().join("old/install.sh"), folder]);
+    let said = output.assert_code(1).stderr_text();
+    assert!(said.starts_with("error: neither sha256sum nor shasum"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
 #[test]
 fn what_does_not_fit_this_machine_or_cannot_be_read_is_refused() {
     let mut sandbox = scene();

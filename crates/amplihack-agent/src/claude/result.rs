@@ -30,6 +30,9 @@ impl ClaudeStream {
         let message = match (&result, errors.is_empty()) {
             (_, false) => errors.join("\n"),
             (Some(result), true) => result.clone(),
+            (None, true) if subtype.text().is_empty() => {
+                "the agent ended with a result that says nothing".to_owned()
+            }
             (None, true) => subtype.text().to_owned(),
         };
         let summary = Summary {

@@ -109,7 +109,11 @@ impl GeminiStream {
             ("success", None) => End::Success(summary),
             ("success", Some(message)) => End::Failed { kind: FailKind::Agent, message, summary },
             _ => {
-                let message = line.error.message.text().to_owned();
+                let message = match (line.error.message.text(), line.status.text()) {
+                    ("", "") => "the agent ended with a result that says nothing".to_owned(),
+                    ("", status) => format!("the agent ended with the status {status}, and did not say why"),
+                    (message, _) => message.to_owned(),
+                };
                 End::Failed { kind: fail::kind(None, &message), message, summary }
             }
         });

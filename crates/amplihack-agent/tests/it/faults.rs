@@ -13,10 +13,13 @@ const CODEX_DONE: &str = r#"{"type":"turn.completed","usage":{"input_tokens":9,"
 const COPILOT_DONE: &str =
     r#"{"type":"result","sessionId":"s","exitCode":0,"usage":{"premiumRequests":1.5}}"#;
 
-const DONE: [(AgentBinary, &str); 3] = [
+const GEMINI_DONE: &str = r#"{"type":"result","status":"success","stats":{"input_tokens":9}}"#;
+
+const DONE: [(AgentBinary, &str); 4] = [
     (AgentBinary::Claude, CLAUDE_DONE),
     (AgentBinary::Codex, CODEX_DONE),
     (AgentBinary::Copilot, COPILOT_DONE),
+    (AgentBinary::Gemini, GEMINI_DONE),
 ];
 
 fn json_of(decoded: &Decoded) -> Vec<serde_json::Value> {
@@ -305,4 +308,18 @@ fn many_blocks_without_a_place_take_linear_time() {
     assert_eq!(lines(AgentBinary::Claude, &[&line], 0).lines[0].len(), 100_000);
     // A reader that begins anew for each takes more than an hour.
     assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+/// A person reads why a run failed; nothing is no answer.
+#[test]
+fn a_failure_without_a_reason_says_so() {
+    for (agent, line) in [
+        (AgentBinary::Claude, r#"{"type":"result"}"#),
+        (AgentBinary::Copilot, r#"{"type":"result"}"#),
+        (AgentBinary::Gemini, r#"{"type":"result"}"#),
+        (AgentBinary::Gemini, r#"{"type":"result","status":"error"}"#),
+    ] {
+        let end = lines(agent, &[line], 0).end;
+        assert!(matches!(&end, End::Failed { message, .. } if !message.is_empty()), "{agent}: {end:?}");
+    }
 }

@@ -13,7 +13,8 @@ use amplihack_agent::{AgentBinary, AgentEvent};
 use amplihack_utils::sys::Exit;
 
 /// The agents whose decoders are under test here.
-const AGENTS: [AgentBinary; 3] = [AgentBinary::Claude, AgentBinary::Codex, AgentBinary::Copilot];
+const AGENTS: [AgentBinary; 4] =
+    [AgentBinary::Claude, AgentBinary::Codex, AgentBinary::Copilot, AgentBinary::Gemini];
 
 /// A stream, decoded.
 #[derive(Debug, PartialEq)]

@@ -1,14 +1,16 @@
 //! What is kept of runs that ended long ago goes.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use amplihack_utils::lock::{FileLock, LockError};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::cli::duration;
-use crate::ui::Failure;
+use crate::ui::{Failure, note, shown};
 
 // Options of commands that prune.
 #[derive(Debug, Args)]
@@ -32,20 +34,66 @@ pub(super) struct Over {
 }
 
 impl PruneArgs {
-    /// Removes what is kept of those of `runs` that ended so long ago, and names them, one a line.
-    pub(super) fn prune(&self, runs: impl IntoIterator<Item = Over>) -> Result<String, Failure> {
+    /// Removes what is kept of those of `runs` that ended so long ago, and names them, one a line. One that cannot be removed does not
+    /// hold up the others.
+    pub(super) fn prune(&self, runs: impl IntoIterator<Item = Over>) -> Result<u8, Failure> {
         let now = Timestamp::now();
         let age = SignedDuration::try_from(self.older_than).unwrap_or(SignedDuration::MAX);
-        let mut out = String::new();
+        let (mut out, mut failed) = (String::new(), None);
         for Over { id, directory, .. } in runs.into_iter().filter(|run| now.duration_since(run.ended) >= age)
         {
-            if !self.dry_run {
-                std::fs::remove_dir_all(&directory).map_err(|error| {
-                    Failure::system(&format!("{} cannot be removed", directory.display()), &error)
-                })?;
+            match if self.dry_run { Ok(true) } else { remove(&directory) } {
+                Ok(true) => {
+                    let _ = writeln!(out, "{id}");
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    let what = format!("{} cannot be removed", directory.display());
+                    if let Some(earlier) = failed.replace(Failure::system(&what, &error)) {
+                        note("warning", earlier.message());
+                    }
+                }
             }
-            let _ = writeln!(out, "{id}");
         }
-        Ok(out)
+        shown(&out)?;
+        failed.map_or(Ok(0), Err)
+    }
+}
+
+/// Removes the directory of a run, unless somebody went on with it meanwhile, or removed it.
+fn remove(directory: &Path) -> io::Result<bool> {
+    let lock = directory.join("lock");
+    let _held = match lock.exists().then(|| FileLock::acquire(&lock, Duration::ZERO)).transpose() {
+        Err(LockError::Busy { .. }) => return Ok(false),
+        // What cannot be locked can neither be gone on with.
+        other => other.ok(),
+    };
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        other => other.map(|()| true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that is gone already is somebody else's work; one that stays is an error, and the others go all the same.
+    #[test]
+    fn what_cannot_be_removed_does_not_hold_up_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = |id: &str| {
+            let directory = dir.path().join(id);
+            Over { id: id.to_owned(), directory, ended: Timestamp::UNIX_EPOCH }
+        };
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        std::fs::create_dir(dir.path().join("old")).unwrap();
+        std::os::unix::fs::symlink(dir.path(), dir.path().join("link")).unwrap();
+        let args = PruneArgs { older_than: Duration::from_secs(1), dry_run: false };
+        assert_eq!(args.prune([run("gone")]).unwrap(), 0);
+        let error = args.prune([run("gone"), run("file"), run("old"), run("link")]).unwrap_err();
+        assert!(error.message().contains("file cannot be removed"), "{}", error.message());
+        assert!(!dir.path().join("old").exists() && !dir.path().join("link").is_symlink());
+        assert!(dir.path().join("file").exists(), "what a link leads to is not removed");
     }
 }

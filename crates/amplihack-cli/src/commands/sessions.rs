@@ -11,6 +11,7 @@ mod tail;
 
 use std::path::{Path, PathBuf};
 
+use amplihack_launcher::broken_off;
 use amplihack_session::journal::{Recorded, recorded};
 use amplihack_utils::env::Env;
 use clap::{Args, Subcommand};
@@ -161,8 +162,15 @@ fn prune(home: &Path, args: &PruneArgs) -> Result<u8, Failure> {
         ended: run.record.ended_at.unwrap_or(run.record.started_at),
         directory: run.directory,
     });
-    ui::data(&args.prune(launches.chain(auto::over(home)))?)?;
-    Ok(0)
+    let killed = broken_off(home)
+        .map_err(|error| Failure::system(&format!("{} cannot be read", home.display()), &error))?
+        .into_iter()
+        .map(|(id, context)| Over {
+            directory: id.directory(home),
+            id: id.to_string(),
+            ended: context.started_at,
+        });
+    args.prune(launches.chain(auto::over(home)).chain(killed))
 }
 
 /// Goes on with the session of the agent, in this process's directory or where the user says.
@@ -194,6 +202,11 @@ fn object(run: &Recorded) -> Value {
 }
 
 fn print(as_json: bool, json: impl FnOnce() -> Value, text: impl FnOnce() -> String) -> Result<u8, Failure> {
-    ui::data(&if as_json { line(&json())? } else { text() })?;
+    // Agents say which model and session they have, and what they did.
+    if as_json {
+        ui::data(&line(&json())?)?;
+    } else {
+        ui::shown(&text())?;
+    }
     Ok(0)
 }

@@ -91,6 +91,19 @@ fn programs_get_errors_as_one_object_on_stdout() {
         report += &shown(&sandbox, &output);
     }
     insta::assert_snapshot!(report);
+    // Also what is wrong with the command line itself.
+    for args in [
+        &["sessions", "list", "--json", "--nope"][..],
+        &["recipe", "runs", "show", "--json"],
+        &["recipe", "run", "x", "-f", "json", "--step-timeout", "soon"],
+    ] {
+        let error = &run(&sandbox, args).assert_code(2).assert_stderr("").json()["error"];
+        assert_eq!(error["kind"], "usage", "{args:?}");
+        assert!(!error["message"].as_str().unwrap().starts_with("error"), "{error}");
+    }
+    // What is another program's is not read.
+    let output = run(&sandbox, &["claude", "--nope", "--", "--json"]);
+    output.assert_code(2).assert_stdout("").assert_stderr_has("error: ");
     // A launch says it to a person, and does not start.
     run(&sandbox, &["claude", "-p", "hi"]).assert_code(1).assert_stdout("").assert_stderr_has("error: ");
     assert_eq!(sandbox.starts(), []);

@@ -98,6 +98,32 @@ fn a_repositorys_wrappers_hold_and_deny_where_the_binary_is_not_found() {
     output.assert_code(1).assert_stderr_has("ends with 0 on a harmless payload");
 }
 
+/// The registrations of an agent that was added last, too: else any agent could take the guard away from it.
+#[test]
+fn no_agent_may_change_what_was_installed() {
+    let sandbox = Sandbox::repository();
+    let before = contents(&sandbox);
+    let mut installed = 0;
+    for scope in ["user", "repo"] {
+        for agent in ["claude", "codex", "copilot", "amp", "gemini"] {
+            run(&sandbox, &["install", "--scope", scope, "--agent", agent]).assert_code(0);
+        }
+    }
+    for file in contents(&sandbox).into_keys().filter(|file| !before.contains_key(file)) {
+        // Words for the agent hold nothing up.
+        if file.ends_with("copilot-instructions.md") {
+            continue;
+        }
+        installed += 1;
+        for command in ["rm -f", "chmod a-r", "tee"] {
+            let command = format!("{command} {}", file.display());
+            let output = run(&sandbox, &["policy", "check", &command]);
+            output.assert_code(4).assert_stdout_has("guard_disabling/own-files");
+        }
+    }
+    assert!(installed > 10, "{installed}");
+}
+
 #[test]
 fn what_cannot_be_read_is_left_alone_and_named() {
     let sandbox = machine();

@@ -83,6 +83,28 @@ fn gemini_alone_is_held() {
     holds(AgentBinary::Gemini, &["user", "repo"]);
 }
 
+/// Gemini leaves out a hook whose command a repository names. A session of Gemini's own shows that, so `doctor` has to say it.
+#[test]
+fn a_repository_that_names_geminis_guard_switches_it_off_and_doctor_says_so() {
+    World::with(AgentBinary::Gemini, Script::default(), |world| {
+        world.run(&["install", "--agent", "gemini"]).assert_code(0);
+        let settings = std::fs::read_to_string(world.sandbox.home().join(".gemini/settings.json")).unwrap();
+        let settings: serde_json::Value = serde_json::from_str(&settings).unwrap();
+        let guard =
+            settings["hooks"]["BeforeTool"].as_array().unwrap().last().unwrap()["hooks"][0]["command"]
+                .clone();
+        assert_eq!(ran(world, AgentBinary::Gemini, "held"), [true, false]);
+        let theirs = serde_json::json!({"hooksConfig": {"disabled": [guard]}});
+        world.sandbox.write("work/.gemini/settings.json", theirs.to_string());
+        assert_eq!(ran(world, AgentBinary::Gemini, "named"), [true, true], "what Gemini does");
+        let said = world.run(&["doctor"]).assert_code(1).stdout_text();
+        assert!(
+            said.contains("hooksConfig.disabled in ") && said.contains(".gemini/settings.json"),
+            "{said}"
+        );
+    });
+}
+
 /// Wrappers that people commit reach machines without amplihack: there nothing runs, rather than everything.
 #[test]
 fn a_committed_wrapper_denies_where_amplihack_is_not_installed() {

@@ -214,6 +214,64 @@ fn runs_that_ended_long_ago_can_be_removed() {
     assert_eq!(kept(), 0);
 }
 
+/// Of a run that goes on, what an earlier runner came to is no longer how it stands; and nobody takes its directory away.
+#[test]
+fn a_run_that_goes_on_after_a_failure_is_shown_as_it_stands_and_kept() {
+    let sandbox = sandbox(&[(
+        "t.yaml",
+        "name: t\nsteps:\n  - {id: a, command: test -e there}\n  - {id: b, command: 'echo on >> ran; sleep 600'}\n",
+    )]);
+    run(&sandbox, &["recipe", "run", "t.yaml"]).assert_code(1);
+    sandbox.write("work/there", "");
+    let resumed = prepare(&sandbox, &["recipe", "run", "--resume", "latest"]).spawn();
+    let ran = sandbox.work().join("ran");
+    while !ran.exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let state = || run(&sandbox, &["recipe", "runs", "list", "--json"]).json()["runs"][0].clone();
+    assert_eq!((&state()["state"], &state()["failed"]), (&"running".into(), &0.into()));
+    run(&sandbox, &["recipe", "runs", "prune", "--older-than", "0s"]).assert_code(0).assert_stdout("");
+    resumed.signal(rustix::process::Signal::KILL);
+    resumed.wait();
+    assert_eq!(state()["state"], "killed");
+    // Who goes on with it has it before it says so.
+    let directory = state()["directory"].as_str().unwrap().to_owned();
+    let lock = std::fs::File::open(format!("{directory}/lock")).unwrap();
+    lock.lock().unwrap();
+    run(&sandbox, &["recipe", "runs", "prune", "--older-than", "0s"]).assert_code(0).assert_stdout("");
+    assert_eq!(state()["state"], "killed");
+    drop(lock);
+    run(&sandbox, &["recipe", "runs", "prune", "--older-than", "0s"]).assert_code(0);
+    assert!(!std::path::Path::new(&directory).exists());
+}
+
+#[test]
+fn what_is_no_recipe_and_no_directory_is_told_as_what_it_is() {
+    let sandbox = sandbox(&[("t.yaml", "name: t\nsteps:\n  - {id: a, command: 'true'}\n")]);
+    sandbox.run("mkfifo", [sandbox.work().join("pipe")]).assert_code(0);
+    for (args, code, why) in [
+        (&["./pipe"][..], 3, "what is there is no regular file"),
+        (&["."], 3, "what is there is no regular file"),
+        (&["./none"], 3, "there is no such file"),
+        (&["t.yaml", "-w", "t.yaml"], 1, "t.yaml cannot be used: not a directory"),
+        (&["t.yaml", "--audit-dir", "t.yaml"], 1, "no audit can be written into t.yaml: "),
+    ] {
+        run(&sandbox, &[&["recipe", "run"], args].concat()).assert_code(code).assert_stderr_has(why);
+    }
+    assert!(!sandbox.home().join(".amplihack/recipe-runs").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_journal_is_waited_for_by_nobody() {
+    let sandbox = sandbox(&[("t.yaml", "name: t\nsteps:\n  - {id: a, command: 'true'}\n")]);
+    run(&sandbox, &["recipe", "run", "t.yaml"]).assert_code(0);
+    let pipe = sandbox.home().join(".amplihack/recipe-runs/pipe/journal.jsonl");
+    std::fs::create_dir(pipe.parent().unwrap()).unwrap();
+    sandbox.run("mkfifo", [&pipe]).assert_code(0);
+    let list = prepare(&sandbox, &["recipe", "runs", "list"]).timeout(Duration::from_secs(20)).output();
+    list.assert_code(0).assert_stdout_has("completed").assert_stderr_has("not a regular file");
+}
+
 #[test]
 fn another_program_may_run_a_recipe() {
     let mut sandbox = fakes();

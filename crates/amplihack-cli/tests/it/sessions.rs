@@ -142,6 +142,55 @@ fn a_run_is_listed_shown_searched_printed_and_removed() {
     run(&["sessions", "list", "--json"]).assert_stdout("{\"sessions\":[]}\n");
 }
 
+/// Names of directories, models and sessions are what others chose.
+#[test]
+fn what_is_kept_of_a_run_is_no_command_to_the_terminal() {
+    let sandbox = fakes();
+    let record = |id: &str, text: &str| {
+        sandbox.write(format!("home/.amplihack/sessions/{id}/run.json"), text);
+    };
+    record(
+        "s-1",
+        r#"{"agent":"claude","cwd":"/x/\u001b[2J","model":"\u001b]0;m\u0007","agent_session":"a\u001bb","pid":4000000,
+            "start_time":1,"started_at":"2026-01-01T00:00:00Z"}"#,
+    );
+    sandbox.write("home/.amplihack/sessions/s-1/events.jsonl", "");
+    for args in [&["sessions", "list"][..], &["sessions", "show", "s-1"]] {
+        let output = prepare(&sandbox, args).output();
+        let said = output.assert_code(0).stdout_text();
+        assert!(said.contains("[U+001B]") && !said.contains('\u{1b}'), "{said}");
+    }
+    // What cannot be read is told with what to do about it, and stays.
+    record("s-2", r#"{"agent":"nobody"}"#);
+    let said = prepare(&sandbox, &["sessions", "list"]).output().assert_code(0).stderr_text();
+    assert!(said.contains("s-2/run.json cannot be read: unknown variant `nobody`"), "{said}");
+    assert!(said.contains("if nobody needs it, remove"), "{said}");
+    let pruned = prepare(&sandbox, &["sessions", "prune", "--older-than", "0s"]).output();
+    pruned.assert_code(0).assert_stdout("s-1\n");
+    assert!(sandbox.home().join(".amplihack/sessions/s-2/run.json").exists());
+}
+
+#[test]
+fn what_a_killed_launch_left_is_removed_with_the_old_runs() {
+    let mut sandbox = fakes();
+    sandbox.script(&Script::new().print("ready\n").sleep_ms(60_000));
+    let mut running = prepare(&sandbox, &["claude", "hi"]).spawn();
+    running.until_stdout_has("ready");
+    let id = kept(&sandbox).file_name().unwrap().to_string_lossy().into_owned();
+    let prune = |age: &str| prepare(&sandbox, &["sessions", "prune", "--older-than", age]).output();
+    prune("0s").assert_code(0).assert_stdout("");
+    running.signal(Signal::KILL);
+    running.wait();
+    procs::assert_none_soon(&sandbox.everything(), Duration::from_secs(10));
+    prune("1h").assert_stdout("");
+    // Something that no launch makes is somebody's.
+    sandbox.write(format!("home/.amplihack/sessions/{id}/notes"), "");
+    prune("0s").assert_stdout("");
+    fs::remove_file(kept(&sandbox).join("notes")).unwrap();
+    prune("0s").assert_code(0).assert_stdout(format!("{id}\n"));
+    assert_eq!(fs::read_dir(sandbox.home().join(".amplihack/sessions")).unwrap().count(), 0);
+}
+
 #[test]
 fn a_recording_is_read_by_the_decoder_of_live_runs() {
     let sandbox = fakes();

@@ -120,8 +120,12 @@ fn arguments(input: &Map<String, Value>, call: &mut Call) -> Result<(), Bad> {
                 call.kind = Kind::Shell;
             }
         }
-        Kind::Write | Kind::Edit | Kind::Read => call.paths = paths(input),
-        Kind::Fetch => call.urls = urls(input),
+        Kind::Write | Kind::Edit => call.paths = paths(input),
+        Kind::Read => {
+            call.paths = paths(input);
+            call.paths.extend(searched(input));
+        }
+        Kind::Fetch => call.urls = urls(input, call.dialect == Dialect::Gemini),
         Kind::Agent => {
             if call.prompt.is_none() {
                 call.prompt = text(input, &["prompt", "message"]).map(str::to_owned);
@@ -221,17 +225,36 @@ fn paths(input: &Map<String, Value>) -> Vec<PathBuf> {
     paths
 }
 
-/// The address of a fetch, else all that stand in its text.
-fn urls(input: &Map<String, Value>) -> Vec<String> {
-    if let Some(url) = text(input, &["url", "uri"]) {
-        return vec![url.to_owned()];
+/// Where a search looks, and which files there: a tree that holds secrets is read by it as by their names.
+fn searched(input: &Map<String, Value>) -> Vec<PathBuf> {
+    let texts = |name: &&str| match input.get(*name) {
+        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+        Some(Value::String(text)) => vec![text.as_str()],
+        _ => Vec::new(),
+    };
+    let place = text(input, &["dir_path", "path"]).unwrap_or_default();
+    let patterns = ["include", "include_pattern", "glob"].iter().flat_map(texts);
+    let files = patterns.filter(|pattern| !pattern.is_empty()).map(|pattern| Path::new(place).join(pattern));
+    let place = Some(place).filter(|place| !place.is_empty()).map(PathBuf::from);
+    place.into_iter().chain(files).collect()
+}
+
+/// The address of a fetch, else all that stand in its text; both, if the host goes by the text whatever else is there.
+fn urls(input: &Map<String, Value>, by_text: bool) -> Vec<String> {
+    let mut urls: Vec<String> = text(input, &["url", "uri"]).map(str::to_owned).into_iter().collect();
+    if urls.is_empty() || by_text {
+        let words = text(input, &["prompt"])
+            .unwrap_or_default()
+            .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '(' | ')'));
+        // The scheme's letter case does not matter to who fetches.
+        let begins = |word: &str| {
+            let lower = word.to_ascii_lowercase();
+            let at = lower.find("http://").or_else(|| lower.find("https://"))?;
+            Some(word.get(at..)?.to_owned())
+        };
+        urls.extend(words.filter_map(begins));
     }
-    let words = text(input, &["prompt"])
-        .unwrap_or_default()
-        .split([' ', '\n', '\t', '\r', '"', '\'', '<', '>', '(', ')']);
-    let begins =
-        |word: &str| Some(word.get(word.find("http://").or_else(|| word.find("https://"))?..)?.to_owned());
-    words.filter_map(begins).collect()
+    urls
 }
 
 fn prompt(map: &Map<String, Value>) -> Option<String> {

@@ -20,6 +20,7 @@ pub(super) static HOST: Host = Host {
     bring: plugin,
     // Its row in the flag matrix overrules such a setting for a launch.
     switched_off: |_, _| None,
+    left_out: |_, _, _| None,
     trusts: |_, _| true,
 };
 

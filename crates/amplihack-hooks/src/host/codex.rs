@@ -21,6 +21,7 @@ pub(super) static HOST: Host = Host {
     bring: |hooks, _, _| Ok(Brought { values: hooks.iter().map(value).collect(), files: Vec::new() }),
     // Its row in the flag matrix overrules such a setting for a launch.
     switched_off: |_, _| None,
+    left_out: |_, _, _| None,
     trusts: |_, _| true,
 };
 

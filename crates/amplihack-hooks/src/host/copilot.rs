@@ -18,6 +18,7 @@ pub(super) static HOST: Host = Host {
     reads: |_| true,
     bring: claude::plugin,
     switched_off: |_, cwd| Some((switched_off(cwd)?, KEY)),
+    left_out: |_, _, _| None,
     trusts: |_, _| true,
 };
 

@@ -17,7 +17,7 @@ use crate::error::HookError;
 use crate::event::HookEvent;
 use crate::registration::Hook;
 use crate::settings::{Edit, EditError};
-use crate::switches::{LIMIT, says_so};
+use crate::switches::{LIMIT, lists, says_so};
 
 /// The name of a file of settings.
 const SETTINGS: &str = "settings.json";
@@ -27,9 +27,11 @@ const VARIABLE: &str = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
 const USUAL: &str = "/etc/gemini-cli/settings.json";
 /// The setting that leaves out all hooks if it is false.
 const ENABLED: &str = "hooksConfig.enabled";
+/// The setting that leaves out hooks by their commands; what the machine, the user and the directory say of it adds up.
+const DISABLED: &str = "hooksConfig.disabled";
 
 pub(super) static HOST: Host =
-    Host { event_name, second: 1000, plain_json: false, reads, bring, switched_off, trusts };
+    Host { event_name, second: 1000, plain_json: false, reads, bring, switched_off, left_out, trusts };
 
 pub(super) static SPEECH: Speech = Speech {
     host: AgentBinary::Gemini,
@@ -122,10 +124,20 @@ fn own(env: &Env) -> Option<PathBuf> {
 
 /// Files of the machine, the user and the directory. The hooks that a user switched off would run again if a launch overruled it.
 fn switched_off(env: &Env, cwd: &Path) -> Option<(PathBuf, &'static str)> {
+    let off = settings_files(env, cwd).find(|file| says_so(file, ENABLED, false))?;
+    Some((off, ENABLED))
+}
+
+/// A repository can do this to a hook whose command it guesses, as one that is installed; a launch's has a number of its own in it.
+fn left_out(env: &Env, cwd: &Path, command: &str) -> Option<(PathBuf, &'static str)> {
+    let off = settings_files(env, cwd).find(|file| lists(file, DISABLED, command))?;
+    Some((off, DISABLED))
+}
+
+fn settings_files(env: &Env, cwd: &Path) -> impl Iterator<Item = PathBuf> {
     let directory = cwd.join(".gemini").join(SETTINGS);
     let files = [Some(system_settings(env)), own(env).map(|own| own.join(SETTINGS)), Some(directory)];
-    let off = files.into_iter().flatten().find(|file| says_so(file, ENABLED, false))?;
-    Some((off, ENABLED))
+    files.into_iter().flatten()
 }
 
 const TOOLS: &[(&str, Kind)] = &[
@@ -201,6 +213,27 @@ mod tests {
             std::fs::write(&file, "{\"hooksConfig\": {\"enabled\": true}}").unwrap();
         }
         assert_eq!(switched_off(&env, &cwd), None);
+    }
+
+    #[test]
+    fn a_hook_that_is_left_out_by_its_command_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::empty().with("HOME", dir.path()).with(VARIABLE, dir.path().join("system.json"));
+        let command = &ours()[0].command;
+        let file = dir.path().join("work/.gemini/settings.json");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let write = |disabled: &Value| {
+            std::fs::write(&file, serde_json::json!({"hooksConfig": {"disabled": disabled}}).to_string())
+                .unwrap();
+        };
+        for harmless in
+            [serde_json::json!([]), serde_json::json!(command), serde_json::json!(["*", "amplihack", 5])]
+        {
+            write(&harmless);
+            assert_eq!(left_out(&env, &dir.path().join("work"), command), None, "{harmless}");
+        }
+        write(&serde_json::json!(["x", command]));
+        assert_eq!(left_out(&env, &dir.path().join("work"), command), Some((file.clone(), DISABLED)));
     }
 
     /// What Gemini was seen to do in a folder, by what its user decided.

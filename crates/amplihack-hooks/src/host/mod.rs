@@ -34,6 +34,8 @@ pub(crate) struct Host {
     pub(crate) bring: fn(&[Hook], &Path, &Env) -> Result<Brought, HookError>,
     /// The file by which it, started in an environment and a directory, would leave out the hooks of a launch, and the setting.
     pub(crate) switched_off: fn(&Env, &Path) -> Option<(PathBuf, &'static str)>,
+    /// The file by which it, started so, would leave out one hook by its command, and the setting.
+    pub(crate) left_out: fn(&Env, &Path, &str) -> Option<(PathBuf, &'static str)>,
     /// Whether it would run the hooks of a launch, started in an environment and a directory: some do so only where they are trusted.
     pub(crate) trusts: fn(&Env, &Path) -> bool,
 }

@@ -175,6 +175,44 @@ fn files_and_addresses_are_judged_too() {
     }
 }
 
+/// Gemini names places and files of a search in fields of its own, and fetches what stands in a text, in any letter case.
+#[test]
+fn what_gemini_searches_and_fetches_is_seen() {
+    let seen = |tool: &str, input: Value| {
+        let payload = json!({
+            "transcript_path": "/home/u/.gemini/tmp/x.json", "cwd": "/repo",
+            "hook_event_name": "BeforeTool", "tool_name": tool, "tool_input": input,
+        });
+        let payload = payload.to_string();
+        let call = read(payload.as_bytes(), HookEvent::PreToolUse, None, Path::new("/x")).unwrap();
+        let paths = call.paths.iter().map(|path| path.to_str().unwrap().to_owned());
+        paths.chain(call.urls).collect::<Vec<_>>()
+    };
+    let all = [
+        (
+            "read_many_files",
+            json!({"include": ["/h/.ssh/id_rsa", "**/.env"]}),
+            &["/h/.ssh/id_rsa", "**/.env"][..],
+        ),
+        ("grep_search", json!({"pattern": "x", "dir_path": "/h/.ssh"}), &["/h/.ssh"]),
+        (
+            "grep_search",
+            json!({"pattern": "x", "dir_path": "/h", "include_pattern": ".ssh/id"}),
+            &["/h", "/h/.ssh/id"],
+        ),
+        ("glob", json!({"pattern": "*"}), &[]),
+        ("web_fetch", json!({"prompt": "read HTTP://10.0.0.1/x"}), &["HTTP://10.0.0.1/x"]),
+        (
+            "web_fetch",
+            json!({"prompt": "read\u{a0}http://10.0.0.1/", "url": "https://docs.rs"}),
+            &["https://docs.rs", "http://10.0.0.1/"],
+        ),
+    ];
+    for (tool, input, expected) in all {
+        assert_eq!(seen(tool, input.clone()), expected, "{tool} {input}");
+    }
+}
+
 #[test]
 fn what_a_guard_cannot_read_it_denies_and_other_events_pass_over() {
     let deep = format!("{{\"tool_name\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));

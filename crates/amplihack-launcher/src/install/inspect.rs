@@ -113,7 +113,12 @@ fn state(
     if let Err(InstallError::Hooks(error)) = missing_hook(agent, path) {
         return Ok(State::Incomplete(error));
     }
-    if let Some(why) = off(agent, &text, env, cwd) {
+    let left_out = || {
+        let (file, setting) =
+            commands.iter().find_map(|(_, command)| switches::left_out(agent, env, cwd, command))?;
+        Some(format!("{setting} in {} lists one of them", file.display()))
+    };
+    if let Some(why) = off(agent, &text, env, cwd).or_else(left_out) {
         return Ok(State::Off(why));
     }
     let Some((event, command)) = commands.into_iter().find(|(event, _)| event.is_guard()) else {

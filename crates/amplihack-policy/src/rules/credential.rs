@@ -21,7 +21,7 @@ pub(crate) struct Use {
     pub(crate) span: Span,
 }
 
-const FILES: [&[&str]; 26] = [
+const FILES: [&[&str]; 30] = [
     &[".aws", "credentials"],
     &[".aws", "sso"],
     &[".azure", "accessTokens.json"],
@@ -42,6 +42,10 @@ const FILES: [&[&str]; 26] = [
     &[".cargo", "credentials.toml"],
     &[".claude", ".credentials.json"],
     &[".codex", "auth.json"],
+    &[".gemini", "oauth_creds.json"],
+    &[".gemini", "gemini-credentials.json"],
+    &[".gemini", "mcp-oauth-tokens.json"],
+    &[".gemini", "a2a-oauth-tokens.json"],
     &[".local", "share", "amp", "secrets.json"],
     &[".local", "share", "keyrings"],
     &[".password-store"],

@@ -34,12 +34,22 @@ pub(super) static RULES: &[Rule] = &[
             sh("vim -es -c 'w! ~/.claude/settings.json' -c q"),
             sh("unzip -o x.zip -d ~/.claude"),
             sh("echo {} > .CLAUDE/settings.json"),
+            sh("echo '{\"hooksConfig\":{\"enabled\":false}}' > .gemini/settings.json"),
+            sh("rm -f ~/.gemini/settings.json"),
+            sh("rm -rf ~/.gemini"),
+            sh("tar xf x.tar -C ~/.gemini"),
+            sh("cp t ~/.gemini/trustedFolders.json"),
+            sh("echo {} > ~/.config/amp/settings.jsonc"),
             write(".claude/settings.json"),
+            write(".gemini/settings.json"),
+            write(".amp/settings.json"),
             write("/home/u/.amplihack/bin/amplihack-hooks"),
             write(".github/hooks/hooks.json"),
         ],
         not_matches: &[
             sh("cat .claude/settings.json"),
+            sh("cat .gemini/settings.json"),
+            sh("mkdir -p .gemini/commands && touch .gemini/commands/x.toml"),
             sh("ls ~/.amplihack"),
             sh("mkdir -p .claude/agents && touch .claude/agents/x.md"),
             sh("rm target/debug/amplihack-hooks"),
@@ -86,6 +96,7 @@ pub(super) static RULES: &[Rule] = &[
             sh("codex --disable hooks exec x"),
             sh("amplihack --config policy=observe claude -p x"),
             sh("amplihack claude --no-hooks -p x"),
+            sh("GEMINI_CLI_SYSTEM_SETTINGS_PATH=/tmp/x gemini -p x"),
         ],
         not_matches: &[
             sh("AMPLIHACK_POLICY=strict claude"),
@@ -122,8 +133,19 @@ pub(super) static RULES: &[Rule] = &[
             sh("claude -p x --dangerously-skip-permissions"),
             sh("codex exec --dangerously-bypass-approvals-and-sandbox x"),
             sh("copilot -p x --yolo"),
+            sh("claude -p x --permission-mode=bypassPermissions"),
+            sh("codex exec --sandbox=danger-full-access x"),
+            sh("gemini -y -p x"),
+            sh("gemini --approval-mode=yolo -p x"),
+            sh("gemini -p x --approval-mode yolo"),
         ],
-        not_matches: &[sh("claude -p x"), sh("grep -- --yolo README.md"), sh("codex exec x")],
+        not_matches: &[
+            sh("claude -p x"),
+            sh("grep -- --yolo README.md"),
+            sh("codex exec x"),
+            sh("gemini -p 'what is yolo'"),
+            sh("gemini --approval-mode=auto_edit -p yolo"),
+        ],
         check: nested_agent,
     },
 ];
@@ -185,7 +207,12 @@ fn variables(ctx: &Ctx<'_>) -> Option<Hit> {
                 !matches!(value.to_lowercase().as_str(), "1" | "true" | "yes" | "on")
             }
             "XPIA_SECURITY_LEVEL" => !matches!(value.to_lowercase().as_str(), "strict" | "high"),
-            "XPIA_WHITELIST_DOMAINS" | "XPIA_LOG_FILE" | "AMPLIHACK_HOME" | "AMPLIHACK_HOOK_ENGINE" => true,
+            // The guard of a launch of Gemini comes in the file that the last one names.
+            "XPIA_WHITELIST_DOMAINS"
+            | "XPIA_LOG_FILE"
+            | "AMPLIHACK_HOME"
+            | "AMPLIHACK_HOOK_ENGINE"
+            | "GEMINI_CLI_SYSTEM_SETTINGS_PATH" => true,
             _ => false,
         }
     });
@@ -276,10 +303,18 @@ fn nested_agent(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
     let open = call.args.iter().any(|arg| {
         let text = arg.text();
+        // A value stands beside its option, or after its `=`.
+        let value =
+            text.split_once('=').filter(|(option, _)| option.starts_with('-')).map_or(text, |it| it.1);
         text.starts_with("--dangerously-")
             || text.starts_with("--allow-all")
-            || matches!(text, "--yolo" | "bypassPermissions" | "danger-full-access")
+            || matches!(text, "--yolo" | "--approval-mode=yolo")
+            || matches!(value, "bypassPermissions" | "danger-full-access")
     });
+    let words: Vec<&str> = call.args.iter().map(super::Arg::text).collect();
+    let open = open
+        || call.is(&["gemini"])
+            && (words.contains(&"-y") || words.windows(2).any(|pair| pair == ["--approval-mode", "yolo"]));
     (call.is(&AGENTS) && open)
         .then(|| ctx.ask("would start another agent that asks nobody; start it with its permissions on"))?
 }

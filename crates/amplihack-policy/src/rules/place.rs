@@ -110,16 +110,23 @@ pub(crate) fn device(target: &Target) -> bool {
     DISKS.iter().any(disk) || matches!(first.as_str(), "kmem" | "port")
 }
 
-const FILES: [(&[&str], &str); 13] = [
+const FILES: [(&[&str], &str); 20] = [
     (&[".claude", "settings.json"], "the registration of hooks"),
     (&[".claude", "settings.local.json"], "the registration of hooks"),
     (&[".codex", "hooks.json"], "the registration of hooks"),
     (&[".codex", "config.toml"], "the registration of hooks"),
     (&[".copilot", "config.json"], "the registration of hooks"),
     (&[".copilot", "settings.json"], "the registration of hooks"),
+    (&[".gemini", "settings.json"], "the registration of hooks"),
+    (&[".gemini", "trusted_hooks.json"], "the registration of hooks"),
+    (&[".gemini", "trustedfolders.json"], "the folders that Gemini trusts"),
+    (&[".gemini", "policies"], "the permissions of Gemini"),
     (&[".amplihack", "config.toml"], "the configuration of this policy"),
     (&[".amplihack", "policy.toml"], "the configuration of this policy"),
     (&[".config", "amp", "settings.json"], "the permissions of Amp"),
+    (&[".config", "amp", "settings.jsonc"], "the permissions of Amp"),
+    (&[".amp", "settings.json"], "the permissions of Amp"),
+    (&[".amp", "settings.jsonc"], "the permissions of Amp"),
     (&[".claude", "logs", "xpia"], "the audit log"),
     (&[".github", "hooks"], "the registration of hooks"),
     (&[".copilot", "hooks"], "the registration of hooks"),
@@ -154,7 +161,7 @@ pub(crate) fn plane(change: &Change, home: Option<&Path>) -> Option<&'static str
     // With a directory goes what is in it.
     if change.takes_away() && change.recursive && !change.narrowed {
         let last = target.name();
-        if matches!(last, ".claude" | ".codex" | ".copilot" | ".amplihack") {
+        if matches!(last, ".claude" | ".codex" | ".copilot" | ".gemini" | ".amp" | ".amplihack") {
             return Some("the registration of hooks");
         }
     }

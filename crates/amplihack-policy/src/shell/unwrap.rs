@@ -114,7 +114,7 @@ pub(super) fn unwrap(program: &str, words: &[Word], input: Option<&str>) -> Vec<
             tails(arguments)
         }
         _ if program.starts_with("qemu-") => tails(arguments),
-        "claude" | "codex" | "copilot" => wrappers::sub_command(program, arguments),
+        "claude" | "codex" | "copilot" | "gemini" => wrappers::sub_command(program, arguments),
         "tar" | "rsync" | "scp" | "sftp" => {
             arguments.iter().enumerate().filter_map(|(at, word)| option(arguments, at, word)).collect()
         }
@@ -132,7 +132,7 @@ pub(super) fn plain(words: &[Word]) -> Vec<Inner> {
 }
 
 /// Every end of these words, since any of them may be the command.
-fn tails(words: &[Word]) -> Vec<Inner> {
+pub(super) fn tails(words: &[Word]) -> Vec<Inner> {
     let starts = (0..words.len().min(16)).filter(|at| !text(&words[*at]).starts_with('-'));
     let mut found: Vec<Inner> = starts.map(|at| Inner::argv(words[at..].to_vec())).collect();
     // `capsh -- -c SCRIPT`, and a program whose arguments follow a `--`.

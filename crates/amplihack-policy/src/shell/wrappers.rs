@@ -235,6 +235,8 @@ pub(super) fn sub_command(program: &str, arguments: &[Word]) -> Vec<Inner> {
             Some(at) => plain(&rest[at + 1..]),
             None => Vec::new(),
         },
+        // `gemini mcp add NAME COMMAND [ARGUMENT]…`, with options anywhere.
+        ("gemini", "mcp") => super::unwrap::tails(rest.get(2..).unwrap_or_default()),
         ("git", "bisect") if rest.first().is_some_and(|word| text(word) == "run") => plain(&rest[1..]),
         ("git", "submodule") => match rest.iter().position(|word| text(word) == "foreach") {
             Some(at) => joined(&rest[at + 1 + operands(&rest[at + 1..], "", &[])..]),

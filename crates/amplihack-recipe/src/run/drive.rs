@@ -78,7 +78,7 @@ impl World {
 #[non_exhaustive]
 pub enum RunError {
     /// The journal cannot be written, so nothing more is done.
-    #[error("keep the journal of the run: {0}")]
+    #[error("the journal of the run cannot be kept: {0}")]
     Journal(#[from] LogError),
     /// A task of the runner has ended in an unexpected way.
     #[error("a step was lost: {0}; this is a bug of amplihack")]

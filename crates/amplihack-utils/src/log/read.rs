@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::LogError;
+use crate::fs::open_regular;
 
 /// How much is looked at once, at most, for the last newline.
 const CHUNK: u64 = 64 * 1024;
@@ -16,7 +17,8 @@ const CHUNK: u64 = 64 * 1024;
 /// last line's offset plus its length plus one.
 pub fn read_from(path: &Path, offset: u64) -> Result<Lines, LogError> {
     let io = |source| LogError::Io { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(io)?;
+    // A pipe in its place would be waited for without an end.
+    let (mut file, _) = open_regular(path).map_err(io)?;
     // Up to here nothing changes any more: only what no newline ends is ever cut.
     let end = whole_lines_end(&file).map_err(io)?;
     if offset > end || !begins_line(&file, offset).map_err(io)? {

@@ -24,7 +24,7 @@ use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 use amplihack_utils::launcher_context::new_session_id;
-use amplihack_utils::lock::FileLock;
+use amplihack_utils::lock::{FileLock, LockError};
 use serde::{Deserialize, Serialize};
 
 use super::{Progress, ResultFormat, RunArgs, discovery, external, not_found, refused, runs, yaml};
@@ -86,7 +86,10 @@ fn new(args: &RunArgs, env: &Env, here: &Path) -> Result<Wanted, Failure> {
     let given = Given::read(&args.set, file.as_deref(), env)
         .map_err(|error| Failure::usage(error.to_string(), "see `amplihack recipe run --help`"))?;
     let cwd = here.join(&args.working_dir);
-    let cwd = cwd.canonicalize().map_err(|error| {
+    let no_directory = || std::io::ErrorKind::NotADirectory.into();
+    let directory =
+        cwd.canonicalize().and_then(|cwd| if cwd.is_dir() { Ok(cwd) } else { Err(no_directory()) });
+    let cwd = directory.map_err(|error| {
         Failure::system(&format!("the working directory {} cannot be used", cwd.display()), &error)
     })?;
     let agent =
@@ -125,11 +128,12 @@ fn again(id: &str, env: &Env, config: &Config) -> Result<Wanted, Failure> {
     let failed = |message: String, hint: &str| Failure::of("cannot_resume", message, hint, ExitKind::Failed);
     let found = runs::one(env, id)?;
     may_go_on(&found)?;
-    let lock = resume::hold(&found.directory).map_err(|error| {
-        failed(
-            format!("the run {id} is somebody else's now: {error}"),
+    let lock = resume::hold(&found.directory).map_err(|error| match error {
+        LockError::Busy { .. } => failed(
+            format!("the run {} is somebody else's now: {error}", found.header.run_id),
             "wait for the end of the other resume",
-        )
+        ),
+        other => failed(other.to_string(), "begin it anew with `amplihack recipe run`"),
     })?;
     // Another resume may have had it in between.
     let run = Recorded::read(&found.directory)
@@ -228,7 +232,10 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
             Some(program.map_err(|error| Failure::system("the guard's program could not be found", &error))?);
     }
     let audit = args.audit_dir.as_ref().map(|dir| Audit::new(dir, &run_id)).transpose();
-    let mut audit = audit.map_err(|error| Failure::system("the audit cannot be written", &error))?;
+    let mut audit = audit.map_err(|error| {
+        let directory = args.audit_dir.as_deref().unwrap_or(Path::new(".")).display();
+        Failure::system(&format!("no audit can be written into {directory}"), &error)
+    })?;
     let (mut lines, mut objects) = (Lines::new(asked.agent.name(), show), Objects::default());
     let jsonl = args.progress == Progress::Jsonl;
     let mut seen = |entry: &Entry| {
@@ -273,7 +280,8 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
         signals: true,
     };
     let result = execute(execution, &mut seen).map_err(|error| {
-        Failure::of("run_failed", error.to_string(), "see the cause above", ExitKind::Failed)
+        let hint = "mend that; `amplihack recipe runs list` shows whether there is a run to go on with";
+        Failure::of("run_failed", error.to_string(), hint, ExitKind::Failed)
     })?;
     let code = print(&result, args.format)?;
     // Values that were refused before the first step begin no run.

@@ -4,6 +4,8 @@ mod load;
 
 pub(crate) use load::document;
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use amplihack_export::otel::{Collector, Settings, Traces, traces};
@@ -74,8 +76,17 @@ pub(super) fn run(home: &Path, args: &ExportArgs, env: &Env) -> Result<u8, Failu
 fn write(text: &str, output: Option<&Path>) -> Result<u8, Failure> {
     match output {
         None => ui::data(text)?,
-        Some(path) => write_atomic(path, text.as_bytes(), 0o600, Durability::Process)
-            .map_err(|error| Failure::system(&format!("{} cannot be written", path.display()), &error))?,
+        Some(path) => {
+            // `/dev/stdout`, a pipe: written to, as everybody does. Also where a link leads to one, the link stays.
+            let stream = path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir());
+            let written = if stream {
+                File::options().write(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()))
+            } else {
+                write_atomic(path, text.as_bytes(), 0o600, Durability::Process)
+            };
+            written
+                .map_err(|error| Failure::system(&format!("{} cannot be written", path.display()), &error))?;
+        }
     }
     Ok(0)
 }

@@ -109,7 +109,7 @@ impl Finder<'_, '_> {
     /// A directory that an archive is unpacked into. In a directory of hosts' settings that may be any of them.
     pub(super) fn unpacked(&mut self, dir: &str) {
         let target = self.text(Kind::Write, dir).target.clone();
-        if matches!(target.name(), ".claude" | ".codex" | ".copilot" | "hooks") {
+        if matches!(target.name(), ".claude" | ".codex" | ".copilot" | ".gemini" | ".amp" | "hooks") {
             self.text(Kind::Write, &format!("{dir}/{}", marks::STAR));
         }
     }
