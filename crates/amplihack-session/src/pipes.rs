@@ -99,7 +99,7 @@ impl Tap {
     pub(crate) async fn turn(&mut self) -> bool {
         let Some(pipe) = &self.pipe else { return std::future::pending().await };
         let ready = pipe.readable().await;
-        match ready.and_then(|()| self.read(|pipe, to| pipe.try_read_buf(to))) {
+        match ready.and_then(|()| self.read(pipe::Receiver::try_read_buf)) {
             Ok(0) => self.pipe = None,
             Ok(_) => return true,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -112,7 +112,10 @@ impl Tap {
     }
 
     /// Reads once, from an open pipe.
-    fn read(&mut self, read: impl FnOnce(&pipe::Receiver, &mut Vec<u8>) -> io::Result<usize>) -> io::Result<usize> {
+    fn read(
+        &mut self,
+        read: impl FnOnce(&pipe::Receiver, &mut Vec<u8>) -> io::Result<usize>,
+    ) -> io::Result<usize> {
         let Some(pipe) = &self.pipe else { return Ok(0) };
         if std::mem::take(&mut self.given) {
             self.kept.bytes.clear();
@@ -152,7 +155,10 @@ impl Tap {
     pub(crate) fn finish(mut self) -> Captured {
         let mut taken = 0;
         while taken < LARGEST_PIPE {
-            let Ok(count @ 1..) = self.read(|pipe, to| Ok(rustix::io::read(pipe, spare_capacity(to))?)) else { break };
+            let Ok(count @ 1..) = self.read(|pipe, to| Ok(rustix::io::read(pipe, spare_capacity(to))?))
+            else {
+                break;
+            };
             taken += count;
         }
         if self.given {
@@ -212,7 +218,40 @@ impl Kept {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Kept, Output};
+    use super::{CHUNK, Kept, Output, Tap, WIDE};
+
+    #[tokio::test]
+    async fn a_stream_gives_each_byte_once_and_widens_the_pipe_of_a_fast_writer() {
+        use std::io::Write as _;
+
+        let sent: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).take(5 * WIDE + 7).collect();
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let mut tap = Tap::new(reader, Output::Stream).unwrap();
+        let size = |tap: &Tap| rustix::pipe::fcntl_getpipe_size(tap.pipe.as_ref().unwrap()).unwrap();
+        let bytes = sent.clone();
+        let thread = std::thread::spawn(move || {
+            writer.write_all(&bytes).unwrap();
+            writer
+        });
+        let mut given = Vec::new();
+        while given.len() < sent.len() {
+            // Until the pipe is full, so that the first read shows it.
+            while given.is_empty()
+                && rustix::io::ioctl_fionread(tap.pipe.as_ref().unwrap()).unwrap() < CHUNK as u64
+            {
+                std::thread::yield_now();
+            }
+            tap.turn().await;
+            if tap.has_some() {
+                given.extend_from_slice(tap.give());
+            }
+        }
+        assert!(given == sent && !tap.has_some());
+        assert_eq!(size(&tap), WIDE);
+        let mut writer = thread.join().unwrap();
+        writer.write_all(b"the end").unwrap();
+        assert_eq!(tap.finish().bytes, b"the end");
+    }
 
     proptest! {
         #[test]

@@ -81,12 +81,11 @@ pub(super) fn among(text: &[u8], from: usize) -> u64 {
     // What is beyond the text is nothing.
     let mut end = [b'\n'; AT_ONCE + 1];
     let rest = &text[from..];
-    let window = match rest.first_chunk() {
-        Some(window) => window,
-        None => {
-            end[..rest.len()].copy_from_slice(rest);
-            &end
-        }
+    let window = if let Some(window) = rest.first_chunk() {
+        window
+    } else {
+        end[..rest.len()].copy_from_slice(rest);
+        &end
     };
     let mut before = KINDS[usize::from(from.checked_sub(1).map_or(b'\n', |before| text[before]))];
     let mut here = KINDS[usize::from(window[0])];
@@ -108,7 +107,7 @@ pub(super) fn among(text: &[u8], from: usize) -> u64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Care, Step, STEPS, assign, word, word_may_be_at};
+    use super::super::{Care, STEPS, Step, assign, word, word_may_be_at};
     use super::{AT_ONCE, among};
 
     proptest! {
