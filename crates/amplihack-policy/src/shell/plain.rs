@@ -110,9 +110,9 @@ impl Reader<'_> {
                 }
                 Some(_) => {
                     let word = self.word()?;
-                    // `2>`: the digit is no word. Whether other letters right before it are, readers disagree about.
+                    // `2>`: the digit is no word. Whether other letters right before it are, and `0`, readers disagree about.
                     if matches!(self.peek(), Some(b'>' | b'<')) {
-                        let digit = word.text.len() == 1 && word.text.as_bytes()[0].is_ascii_digit();
+                        let digit = matches!(word.text.as_bytes(), [b'1'..=b'9']);
                         if !digit || simple.words.is_empty() {
                             return None;
                         }
@@ -332,6 +332,7 @@ mod tests {
             "ls $(x)",
             "ls \\x",
             "ls {a,b}",
+            "ls 0> f",
             "ls ~",
             "! ls",
             "ls #x",
