@@ -6,18 +6,18 @@ umask 022
 usage() {
     cat <<'END'
 usage: install.sh [SOURCE] [--prefix DIR] [--version VERSION] [--sha256 SUM] [--force]
-       install.sh --rollback [--prefix DIR]     the version before this one
-       install.sh --uninstall [--prefix DIR]    everything as it was
+       install.sh --rollback [--prefix DIR]     return to the previous version
+       install.sh --uninstall [--prefix DIR]    remove amplihack, restore what was there before
 
-SOURCE is the folder of a release, its .tar.gz, or an https:// address below which SHA256SUMS and the .tar.gz are.
-Without one: $AMPLIHACK_DOWNLOAD_URL, else the folder that this script is in.
+SOURCE is the folder of a release, its .tar.gz, or an https:// address that has SHA256SUMS and the .tar.gz.
+Default: $AMPLIHACK_DOWNLOAD_URL, else the release folder that this script is in.
 
-Programs go to $AMPLIHACK_INSTALL_DIR, else to ~/.local/bin; completions and manual pages to $XDG_DATA_HOME, else to
-~/.local/share. With --prefix they go to DIR/bin and DIR/share.
+Programs go to $AMPLIHACK_INSTALL_DIR, by default ~/.local/bin; completions and manual pages to $XDG_DATA_HOME, by
+default ~/.local/share. With --prefix they go to DIR/bin and DIR/share.
 
-  --version VERSION  which one, where SOURCE has several
-  --sha256 SUM       what the archive's sum has to be
-  --force            replace programs of the same names that this script did not install; --uninstall brings them back
+  --version VERSION  which version, if SOURCE has several
+  --sha256 SUM       the checksum that the archive must have
+  --force            replace programs of the same names that this script did not install; --uninstall restores them
 END
 }
 
@@ -170,7 +170,7 @@ there() { [ -e "$1" ] || [ -L "$1" ]; }
 get_release() {
     mkdir "$work/release"
     if [ "$job" = rollback ]; then
-        [ -f "$state/previous/installed" ] || fail "no version before this one is kept in $state/previous"
+        [ -f "$state/previous/installed" ] || fail "there is no previous version in $state/previous"
         head -n 1 "$state/previous/installed" >"$work/RELEASE"
         tail -n +3 "$state/previous/installed" >"$work/SUMS"
         take_folder "$state/previous" "$work/RELEASE" "$work/SUMS"
@@ -195,7 +195,7 @@ get_release() {
     *)
         if [ -d "$source" ]; then
             [ -z "$pinned" ] || misused '--sha256 is the sum of an archive, and SOURCE is a folder'
-            [ -f "$source/RELEASE" ] || fail "$source is no folder of a release: it has no file RELEASE"
+            [ -f "$source/RELEASE" ] || fail "$source is not the folder of a release: it has no file RELEASE"
             take_folder "$source" "$source/RELEASE" "$source/SHA256SUMS"
         elif [ -f "$source" ]; then
             cp "$source" "$work/archive.tar.gz"
@@ -223,7 +223,7 @@ listed() {
 
 # check FILE SUM NAME
 check() {
-    [ "$(sum_of "$1")" = "$2" ] || fail "the sum of $3 is not $2: it is damaged, or not what was published; nothing was changed"
+    [ "$(sum_of "$1")" = "$2" ] || fail "the checksum of $3 is not $2: it is damaged, or not what was published; nothing was changed"
 }
 
 download() {
@@ -467,7 +467,7 @@ install_release() {
     look_for_others
     change
     say "amplihack $version is installed in $programs"
-    [ ! -d "$state/previous" ] || say "the version before it comes back with: sh $state/install.sh --rollback"
+    [ ! -d "$state/previous" ] || say "to return to the previous version: sh $state/install.sh --rollback"
     advise
 }
 
@@ -477,12 +477,12 @@ uninstall() {
     lock
     recover
     if [ ! -f "$state/installed" ]; then
-        say 'an installation that was cut off is taken back'
+        say 'undoing an installation that was interrupted'
         return
     fi
     # Hooks whose program is gone would stop every call of every agent.
     if [ -x "$programs/amplihack" ]; then
-        "$programs/amplihack" uninstall >/dev/null </dev/null || fail 'the hooks could not be taken out; nothing was removed'
+        "$programs/amplihack" uninstall >/dev/null </dev/null || fail 'the hooks could not be removed; nothing was uninstalled'
         left=${AMPLIHACK_HOME:-$HOME/.amplihack}/install/journal.json
         if [ -f "$left" ] && [ -z "$force" ]; then
             fail "hooks are still installed in repositories, see $left; run there: amplihack uninstall --scope repo; the programs stay until then"
@@ -501,7 +501,9 @@ uninstall() {
     rm -rf "$state"
     locked=''
     tidy "$share"
-    say "amplihack is gone from $programs; its sessions and settings are still in ${AMPLIHACK_HOME:-$HOME/.amplihack}"
+    say "amplihack was removed from $programs"
+    left=${AMPLIHACK_HOME:-$HOME/.amplihack}
+    [ ! -d "$left" ] || say "its sessions and settings are still in $left"
 }
 
 leave() {
@@ -509,7 +511,7 @@ leave() {
     trap '' HUP INT TERM
     # A change that broke off is taken back, by what it kept.
     if [ -n "$undo" ] && ! (recover); then
-        printf 'error: it could not be taken back; run this script again\n' >&2
+        printf 'error: the installation could not be undone; run this script again\n' >&2
     fi
     [ -z "$stage" ] || rm -rf "$stage" "$state/installing.$$"
     if [ -n "$locked" ]; then

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         return Err(format!("cannot read {word:?}; try: cargo xtask agents"));
     }
     install()?;
-    ui::say("agents/bin has claude, codex, copilot and amp: PATH=$PWD/agents/bin:$PATH");
+    ui::say("agents/bin has claude, codex, copilot, gemini and amp; to use them: PATH=$PWD/agents/bin:$PATH");
     Ok(())
 }
 

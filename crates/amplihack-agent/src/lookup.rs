@@ -15,7 +15,7 @@ use crate::profile::profile;
 #[non_exhaustive]
 pub enum LookupError {
     /// It is nowhere.
-    #[error("{agent} was not found on PATH or in its install places")]
+    #[error("{agent} was not found on PATH or in its usual install locations")]
     NotFound {
         /// The agent.
         agent: AgentBinary,

@@ -28,8 +28,8 @@ pub(crate) use unattended::{AutoArgs, AutoCommand, ParallelArgs, Running, Unatte
 
 /// A control plane for coding-agent CLIs.
 ///
-/// Launches Claude Code, GitHub Copilot CLI, Codex, Microsoft Amplifier, Amp and Gemini CLI with the prompt intact, and lets every
-/// process below know which agent is in charge.
+/// Launches Claude Code, GitHub Copilot CLI, Codex, Microsoft Amplifier, Amp and Gemini CLI with the prompt intact, checks their tool
+/// calls against one policy, and lets every subprocess know which agent is in charge. Try `amplihack demo`; it needs no account.
 #[derive(Debug, Parser)]
 #[command(name = "amplihack", version, disable_help_subcommand = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -48,13 +48,13 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Launch Claude Code
     Claude(LaunchArgs),
-    /// Launch GitHub Copilot CLI, or show what becomes of arguments that were written for Claude
+    /// Launch GitHub Copilot CLI, or translate arguments written for Claude Code
     Copilot(CopilotArgs),
     /// Launch OpenAI Codex CLI
     Codex(LaunchArgs),
     /// Launch Microsoft Amplifier
     Amplifier(LaunchArgs),
-    /// Launch Amp, or ask about its settings
+    /// Launch Amp, or query its permission rules
     Amp(AmpArgs),
     /// Launch Google Gemini CLI
     Gemini(LaunchArgs),
@@ -62,42 +62,42 @@ pub(crate) enum Command {
     Launch(LaunchArgs),
     /// Print the agent that is in charge here
     Which(WhichArgs),
-    /// Say what is true on this machine: prompt channels, agents, versions, tools
+    /// Check this machine: agents, versions, prompt channels, hooks, tools
     Doctor(DoctorArgs),
-    /// Show the main job with no account: a loopback model server and every agent found, or a scripted one
+    /// Show what amplihack does, without an account, against a model server on this machine
     Demo(DemoArgs),
-    /// Register the guard with agents, for sessions that are started without amplihack
+    /// Install the guard into agents, for sessions started without amplihack
     Install(InstallArgs),
-    /// Take back what `install` did
+    /// Undo what `install` did
     Uninstall(UninstallArgs),
     /// Run recipes: workflows of shell, agent and nested steps
     #[command(subcommand)]
     Recipe(RecipeCommand),
-    /// Work on a task unattended, turn by turn, until it is shown to be done
+    /// Work on a task unattended, turn by turn, until a check shows that it is done
     Auto(AutoArgs),
-    /// Work on many tasks side by side, each unattended in a worktree of its own
+    /// Work on many tasks at once, unattended, each in its own worktree
     Parallel(ParallelArgs),
-    /// Run sessions on other machines, watch them, bring their work home
+    /// Run sessions on other machines, watch them, fetch their results
     #[command(subcommand)]
     Remote(Box<RemoteCommand>),
-    /// Look at runs whose events were kept, go on with one, or remove old ones
+    /// Show, search, resume, export or delete recorded runs
     #[command(subcommand)]
     Sessions(SessionsCommand),
-    /// Turn an agent's recorded output into events
+    /// Convert an agent's recorded output into events
     #[command(subcommand)]
     Stream(StreamCommand),
     /// Show or change the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Ask the policy, show it, prove it, or grant a call that it stopped
+    /// Query, explain or test the policy, or allow a stopped call once
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Look at the record of what was asked and answered, or check that it is whole
+    /// Show the policy's decisions, or verify that the record is complete
     #[command(subcommand)]
     Audit(AuditCommand),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
-    /// Explain a topic, or show a command's help; alone it lists the topics
+    /// Explain a topic or show a command's help; without arguments, list the topics
     Help(HelpArgs),
     /// Print the manual page of a command, as roff
     #[command(hide = true)]
@@ -136,7 +136,7 @@ pub(crate) struct LaunchArgs {
     /// Read the task prompt from a file; - is stdin
     #[arg(long, value_name = "PATH|-", conflicts_with = "word")]
     pub prompt_file: Option<PathBuf>,
-    /// Run headless: run the prompt and end
+    /// Run headless: work on the prompt, then exit
     #[arg(short = 'p', long)]
     pub print: bool,
     /// Append piped stdin to the prompt, after a blank line
@@ -145,56 +145,56 @@ pub(crate) struct LaunchArgs {
     /// The model
     #[arg(long, value_name = "M")]
     pub model: Option<OsString>,
-    /// Go on with the agent's session of this id
+    /// Resume the agent's session with this id
     #[arg(long, value_name = "ID", conflicts_with = "continue_latest")]
     pub resume: Option<OsString>,
-    /// Go on with the agent's latest session
+    /// Continue the agent's latest session
     #[arg(long = "continue")]
     pub continue_latest: bool,
-    /// A further directory to work in; may be repeated
+    /// Another directory that the agent may work in; may be repeated
     #[arg(long, value_name = "DIR")]
     pub add_dir: Vec<PathBuf>,
-    /// A file that names MCP servers; may be repeated
+    /// A file with MCP servers; may be repeated
     #[arg(long, value_name = "FILE")]
     pub mcp_config: Vec<PathBuf>,
-    /// Text for the end of the agent's system prompt
+    /// Text to append to the agent's system prompt
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append_system_prompt: Option<OsString>,
     /// What the agent may do without asking; default: the agent's own default
     #[arg(long, value_name = "LEVEL")]
     pub permissions: Option<Level>,
-    /// Do not put the guard between the agent and the shell
+    /// Launch without the guard: the policy checks no tool calls
     #[arg(long)]
     pub no_hooks: bool,
-    /// End with 4 if the policy denied a call although the agent ended with 0
+    /// Exit with 4 if the policy denied a call, even if the agent exits with 0
     #[arg(long, conflicts_with = "no_hooks")]
     pub fail_on_denial: bool,
-    /// What to print of a headless run: the agent's own output, one object at the end, or an object an event
+    /// What a headless run prints
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     pub output: OutputFormat,
-    /// With --output stream-json or json: each event brings the agent's own line
+    /// With --output stream-json or json: include the agent's own line in each event
     #[arg(long)]
     pub include_raw: bool,
-    /// End a run of which nothing is heard for this long, as in 90s or 5min; needs --output json or stream-json
+    /// End a run without output for this long, such as 90s or 5min; needs --output json or stream-json
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub idle_timeout: Option<Duration>,
-    /// End a run that takes longer than this
+    /// End a run that takes longer than this, such as 90s or 2h
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
-    /// Print the command, its environment changes, channel and evidence; start nothing
+    /// Print the command, its environment changes, prompt channel and evidence; start nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Hand ARGS to the agent untouched: no prompt is looked for
+    /// Pass ARGS to the agent unchanged, without looking for a prompt
     #[arg(long, conflicts_with_all = [
         "word", "prompt", "prompt_file", "print", "stdin", "model", "resume", "continue_latest", "add_dir",
         "mcp_config", "append_system_prompt", "permissions", "no_hooks", "fail_on_denial",
         "output", "include_raw", "idle_timeout", "timeout",
     ])]
     pub raw: bool,
-    /// Work on the prompt unattended, turn by turn, until it is shown to be done (see `amplihack auto`)
+    /// Work on the prompt unattended, until a check shows that it is done (see `amplihack auto`)
     #[arg(long)]
     pub auto: bool,
-    /// Arguments for the agent; one single word is the prompt
+    /// Arguments for the agent; a single word is the prompt
     #[arg(last = true, value_name = "ARGS")]
     pub args: Vec<OsString>,
     // Last: their heading would hold for what follows.
@@ -207,18 +207,18 @@ pub(crate) struct LaunchArgs {
 pub(crate) enum OutputFormat {
     /// The agent's own output
     Text,
-    /// One object when the run is over: end, text, usage, events
+    /// One object at the end of the run: end, text, usage, events
     Json,
-    /// An object an event, as they come
+    /// One object per event, as they arrive
     StreamJson,
 }
 
 /// A permission level.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Level {
-    /// Ask before anything that changes something
+    /// Read; ask before changing anything
     Ask,
-    /// Edit files freely, ask for the rest
+    /// Edit files; ask for anything else
     Edit,
     /// Everything
     Full,
@@ -237,7 +237,7 @@ impl From<Level> for Permissions {
 // Options of `which`.
 #[derive(Debug, Args)]
 pub(crate) struct WhichArgs {
-    /// Print an object that also says where the answer comes from
+    /// Print JSON, including where the answer comes from
     #[arg(long)]
     pub json: bool,
 }
@@ -245,10 +245,10 @@ pub(crate) struct WhichArgs {
 // Options of `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Drive installed agents against a loopback model server and keep what it shows; without names, all of them
+    /// Test installed agents against a model server on this machine, and record the results; default: all agents
     #[arg(long, value_name = "AGENT", num_args = 0.., value_parser = agent)]
     pub prove: Option<Vec<AgentBinary>>,
 }
@@ -256,7 +256,7 @@ pub(crate) struct DoctorArgs {
 // Options of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Use the built-in scripted agent even where real agents are installed
+    /// Use the built-in scripted agent even if real agents are installed
     #[arg(long)]
     pub scripted: bool,
 }
@@ -264,16 +264,16 @@ pub(crate) struct DemoArgs {
 // Options of `install`.
 #[derive(Debug, Args)]
 pub(crate) struct InstallArgs {
-    /// The agent; may be repeated; default: every agent that is found
+    /// The agent; may be repeated; default: every agent found
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub agent: Vec<AgentBinary>,
-    /// For every session of this user, or for sessions in this repository
+    /// Which sessions to guard
     #[arg(long, value_name = "SCOPE", value_enum, default_value_t = ScopeArg::User)]
     pub scope: ScopeArg,
-    /// Run every registered command as its agent would, and say what it answers
+    /// Run every registered command as its agent would, and report the answers
     #[arg(long)]
     pub verify: bool,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -284,10 +284,10 @@ pub(crate) struct UninstallArgs {
     /// The agent; may be repeated; default: all agents
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub agent: Vec<AgentBinary>,
-    /// What was installed for this user, or in this repository
+    /// Which installation to undo
     #[arg(long, value_name = "SCOPE", value_enum, default_value_t = ScopeArg::User)]
     pub scope: ScopeArg,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -306,14 +306,14 @@ pub(crate) enum ScopeArg {
 pub(crate) enum ConfigCommand {
     /// Print every value
     Show {
-        /// Print also where each value comes from
+        /// Also print where each value comes from
         #[arg(long)]
         origin: bool,
-        /// Print an object
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Trust a repository's configuration file to name programs
+    /// Trust a repository's configuration to name programs to run
     Trust {
         /// The repository
         #[arg(default_value = ".")]
@@ -331,7 +331,7 @@ pub(crate) struct CompletionsArgs {
 // Options of `help`.
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
-    /// A topic, or a command with the commands below it
+    /// A topic, or a command and its subcommands
     #[arg(value_name = "TOPIC|COMMAND")]
     pub words: Vec<String>,
 }
@@ -339,7 +339,7 @@ pub(crate) struct HelpArgs {
 // Options of `man`.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The command with the commands below it; none is the program itself
+    /// The command and its subcommands; default: amplihack itself
     #[arg(value_name = "COMMAND")]
     pub words: Vec<String>,
 }

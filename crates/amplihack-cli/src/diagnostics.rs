@@ -22,7 +22,7 @@ use file::JsonLines;
 // Options of every command.
 #[derive(Debug, Default, Args)]
 pub(crate) struct LogArgs {
-    /// Diagnostics on stderr: off, error, warn, info, debug or trace; default: AMPLIHACK_LOG, else warn
+    /// Level of diagnostics on stderr: off, error, warn, info, debug or trace; default: AMPLIHACK_LOG, else warn
     #[arg(
         long,
         global = true,
@@ -32,7 +32,7 @@ pub(crate) struct LogArgs {
         help_heading = "Diagnostics"
     )]
     log_level: Option<Level>,
-    /// Append diagnostics to this file too, a JSON object a line; up to debug if no level is named
+    /// Also append diagnostics to this file, one JSON object per line; default level: debug
     #[arg(long, global = true, value_name = "FILE", help_heading = "Diagnostics")]
     log_file: Option<PathBuf>,
 }

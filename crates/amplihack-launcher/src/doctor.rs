@@ -105,8 +105,8 @@ pub struct AgentHooks {
 }
 
 /// What no guard can help.
-pub const TIME_OUT: &str = "a guard that is missing, broken or slow denies the call; only an agent's own time-out, when the \
-                            whole machine stands still, lets a call run";
+pub const TIME_OUT: &str = "a guard that is missing, broken or slow denies the call; only the agent's own timeout, when \
+                            the whole machine stalls, lets a call through";
 
 /// A program that amplihack or its agents use.
 #[derive(Debug)]

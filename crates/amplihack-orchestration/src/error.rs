@@ -33,7 +33,7 @@ pub enum AutoError {
         source: LockError,
     },
     /// There is no such run.
-    #[error("no unattended run of the id {id:?} is kept")]
+    #[error("no unattended run with the id {id:?} is kept")]
     NotFound {
         /// What was looked for.
         id: String,

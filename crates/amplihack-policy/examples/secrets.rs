@@ -71,6 +71,7 @@ fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
             }
         }
     }
-    files.sort();
+    // Bytes are compared faster than parts of paths.
+    files.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
     Ok(files)
 }

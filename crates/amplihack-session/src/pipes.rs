@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use rustix::buffer::spare_capacity;
 use tokio::net::unix::pipe;
 
 use crate::outcome::Captured;
@@ -10,6 +11,8 @@ use crate::spec::Output;
 
 /// As much as a pipe of the usual size holds.
 const CHUNK: usize = 64 * 1024;
+/// As much as the pipe of an output holds that fills one of the usual size. Not more: the kernel counts a user's pipes by their size.
+const WIDE: usize = 512 * 1024;
 /// As much as the largest pipe holds that an ordinary user can make.
 const LARGEST_PIPE: usize = 1024 * 1024;
 
@@ -68,19 +71,24 @@ impl Feed {
 /// One captured output.
 pub(crate) struct Tap {
     pipe: Option<pipe::Receiver>,
+    /// Where bytes are read to that are not kept as they come.
     buffer: Vec<u8>,
     kept: Kept,
+    /// What is kept was given away, and makes room for what is read next.
+    given: bool,
+    /// As much as is read at once.
+    room: usize,
 }
 
 impl Tap {
     /// The tap of an output that is not captured.
     pub(crate) fn closed() -> Self {
-        Self { pipe: None, buffer: Vec::new(), kept: Kept::new(Output::Null) }
+        Self { pipe: None, buffer: Vec::new(), kept: Kept::new(Output::Null), given: false, room: CHUNK }
     }
 
     pub(crate) fn new(pipe: impl Into<OwnedFd>, output: Output) -> io::Result<Self> {
         let pipe = Some(pipe::Receiver::from_owned_fd(pipe.into())?);
-        Ok(Self { pipe, buffer: vec![0; CHUNK], kept: Kept::new(output) })
+        Ok(Self { pipe, kept: Kept::new(output), ..Self::closed() })
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -91,12 +99,9 @@ impl Tap {
     pub(crate) async fn turn(&mut self) -> bool {
         let Some(pipe) = &self.pipe else { return std::future::pending().await };
         let ready = pipe.readable().await;
-        match ready.and_then(|()| pipe.try_read(&mut self.buffer)) {
+        match ready.and_then(|()| self.read(|pipe, to| pipe.try_read_buf(to))) {
             Ok(0) => self.pipe = None,
-            Ok(count) => {
-                self.kept.take(self.buffer.get(..count).unwrap_or_default());
-                return true;
-            }
+            Ok(_) => return true,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => {
                 tracing::warn!(%error, "an output of the run cannot be read any further");
@@ -106,33 +111,52 @@ impl Tap {
         false
     }
 
-    /// Gives what was read and not given yet. For a streamed output.
-    pub(crate) fn give(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.kept.bytes)
+    /// Reads once, from an open pipe.
+    fn read(&mut self, read: impl FnOnce(&pipe::Receiver, &mut Vec<u8>) -> io::Result<usize>) -> io::Result<usize> {
+        let Some(pipe) = &self.pipe else { return Ok(0) };
+        if std::mem::take(&mut self.given) {
+            self.kept.bytes.clear();
+        }
+        let streams = self.kept.output == Output::Stream;
+        let to = if streams { &mut self.kept.bytes } else { &mut self.buffer };
+        to.reserve(self.room);
+        let count = read(pipe, to)?;
+        if !streams {
+            self.kept.take(&self.buffer);
+            self.buffer.clear();
+        } else if count >= self.room && self.room < WIDE {
+            // Who writes faster than this process reads waits for it less often, and wakes it less often.
+            self.room = rustix::pipe::fcntl_setpipe_size(pipe, WIDE).map_or(self.room, |_| WIDE);
+        }
+        Ok(count)
+    }
+
+    /// Whether there is something that was not given yet. For a streamed output.
+    pub(crate) fn has_some(&self) -> bool {
+        !self.given && !self.kept.bytes.is_empty()
+    }
+
+    /// Gives what was read and not given yet; it is gone with the next read. For a streamed output.
+    pub(crate) fn give(&mut self) -> &[u8] {
+        self.given = true;
+        &self.kept.bytes
     }
 
     /// Takes what there is, if there is something, whether or not the runtime knows of it by now. False: nothing, or closed.
     pub(crate) fn peek(&mut self) -> bool {
-        let Some(pipe) = &self.pipe else { return false };
-        match rustix::io::read(pipe, &mut *self.buffer) {
-            Ok(count @ 1..) => {
-                self.kept.take(self.buffer.get(..count).unwrap_or_default());
-                true
-            }
-            // The end of the pipe, and errors, are for the turn that waits for them.
-            _ => false,
-        }
+        // The end of the pipe, and errors, are for the turn that waits for them.
+        matches!(self.read(|pipe, to| Ok(rustix::io::read(pipe, spare_capacity(to))?)), Ok(1..))
     }
 
     /// Takes what is in the pipe without waiting, and closes it: somebody else may hold its other end for ever.
     pub(crate) fn finish(mut self) -> Captured {
-        if let Some(pipe) = self.pipe.take().and_then(|pipe| pipe.into_nonblocking_fd().ok()) {
-            let mut taken = 0;
-            while taken < LARGEST_PIPE {
-                let Ok(count @ 1..) = rustix::io::read(&pipe, &mut *self.buffer) else { break };
-                self.kept.take(self.buffer.get(..count).unwrap_or_default());
-                taken += count;
-            }
+        let mut taken = 0;
+        while taken < LARGEST_PIPE {
+            let Ok(count @ 1..) = self.read(|pipe, to| Ok(rustix::io::read(pipe, spare_capacity(to))?)) else { break };
+            taken += count;
+        }
+        if self.given {
+            self.kept.bytes.clear();
         }
         self.kept.finish()
     }

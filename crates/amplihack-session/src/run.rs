@@ -149,16 +149,13 @@ impl AgentRun {
 
     /// Waits for the next bytes of a streamed stdout ([`Output::Stream`]). `None` when the run is over: what was in the pipe
     /// then is in the outcome of [`AgentRun::finish`]. Cancel-safe.
-    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, RunError> {
-        loop {
-            if self.turn().await? {
-                return Ok(None);
-            }
-            let bytes = self.stdout.give();
-            if !bytes.is_empty() {
-                return Ok(Some(bytes));
+    pub async fn chunk(&mut self) -> Result<Option<&[u8]>, RunError> {
+        while !self.turn().await? {
+            if self.stdout.has_some() {
+                return Ok(Some(self.stdout.give()));
             }
         }
+        Ok(None)
     }
 
     /// The child says that it is done. If it does not end soon, it is ended.

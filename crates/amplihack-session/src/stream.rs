@@ -93,7 +93,7 @@ impl EventRun {
             let Some(run) = &mut self.run else { return Ok(None) };
             match run.chunk().await {
                 Ok(Some(bytes)) => {
-                    self.events.take(&bytes);
+                    self.events.take(bytes);
                     if self.events.reader.is_over() {
                         run.expect_end()?;
                     }

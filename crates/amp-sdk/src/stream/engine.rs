@@ -141,7 +141,7 @@ impl Engine {
         match running.run.chunk().await {
             Ok(Some(bytes)) => {
                 let was_over = self.lines.over;
-                self.lines.push(&bytes, &running.launch);
+                self.lines.push(bytes, &running.launch);
                 if self.lines.broken {
                     // Dropping the run kills it.
                     return;

@@ -16,7 +16,7 @@ pub(crate) trait JsonLines {
 
 /// Gives `line` to `reader`. Adds at least one event: what the reader leaves out is [`AgentEvent::Raw`].
 pub(crate) fn read(reader: &mut impl JsonLines, line: &[u8], out: &mut Vec<AgentEvent>) {
-    let text = match std::str::from_utf8(line) {
+    let text = match simdutf8::compat::from_utf8(line) {
         Ok(text) => Cow::Borrowed(text),
         Err(error) => {
             out.push(warning("not_utf8", format!("bytes that are no UTF-8 were replaced: {error}")));

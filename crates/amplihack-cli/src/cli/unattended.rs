@@ -13,31 +13,31 @@ use super::{Level, agent, duration};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Unattended runs")]
 pub(crate) struct Unattended {
-    /// A shell command that ends with 0 when the task is done; may be repeated
+    /// A shell command that exits with 0 when the task is done; may be repeated
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     pub verify: Vec<String>,
-    /// Ask the agent at most so often; default: 10
+    /// Maximum number of turns; default: 10
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_turns: Option<u32>,
-    /// End the run when it has cost so many dollars
+    /// End the run when it has cost this many dollars
     #[arg(long, value_name = "X", value_parser = dollars)]
     pub budget_usd: Option<f64>,
-    /// End the run when it has used so many tokens: input, cache write, cache read and output
+    /// End the run when it has used this many tokens (input, cache write, cache read and output)
     #[arg(long, value_name = "N")]
     pub budget_tokens: Option<u64>,
-    /// End the run after this time, as in 90s or 2h
+    /// End the run after this time, such as 90s or 2h
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub deadline: Option<Duration>,
-    /// Work in a git worktree, on a branch of its own; kept while it holds work
+    /// Work in a git worktree, on its own branch; kept if it has changes
     #[arg(long)]
     pub worktree: bool,
-    /// Go on with this agent when the first one reports that its account is used up or not accepted
+    /// Continue with this agent if the first one reports that its account is used up or not accepted
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub fallback: Option<AgentBinary>,
     /// A shell command to run once at the end, with the outcome in its environment
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     pub notify: Option<String>,
-    /// Cut a turn after so many calls of tools; default: 500
+    /// Cut a turn off after this many tool calls; default: 500
     #[arg(long, value_name = "N")]
     pub max_calls: Option<u32>,
 }
@@ -60,22 +60,22 @@ impl Unattended {
 // What unattended runs share with launches.
 #[derive(Debug, Args)]
 pub(crate) struct Running {
-    /// What the agent may do without asking; default: the agent's own default, which mostly is to write nothing
+    /// What the agent may do without asking; default: the agent's own default, usually to write nothing
     #[arg(long, value_name = "LEVEL")]
     pub permissions: Option<Level>,
     /// The model
     #[arg(long, value_name = "M")]
     pub model: Option<String>,
-    /// End the run with 4 when the policy or the agent denies a call
+    /// End the run with exit code 4 if the policy or the agent denies a call
     #[arg(long)]
     pub fail_on_denial: bool,
-    /// Do not put the guard between the agent and the shell
+    /// Launch without the guard: the policy checks no tool calls
     #[arg(long)]
     pub no_hooks: bool,
-    /// End a run whose agent is silent for this long while no tool of it runs; default: 10min
+    /// End a run without output for this long while no tool runs; default: 10min
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub idle_timeout: Option<Duration>,
-    /// Print what happens as objects, one a line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
 }
@@ -86,7 +86,7 @@ pub(crate) struct Running {
 pub(crate) struct AutoArgs {
     #[command(subcommand)]
     pub command: Option<AutoCommand>,
-    /// The agent; default: the one that is in charge here (see `which`)
+    /// The agent; default: the one in charge here (see `which`)
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub agent: Option<AgentBinary>,
     /// The task
@@ -95,7 +95,7 @@ pub(crate) struct AutoArgs {
     /// Read the task from a file; - is stdin
     #[arg(long, value_name = "F|-", conflicts_with = "task")]
     pub task_file: Option<PathBuf>,
-    /// Go on with a run whose process ended before it did
+    /// Resume a run that was interrupted
     #[arg(long, value_name = "ID", conflicts_with_all = ["task", "task_file", "agent"])]
     pub resume: Option<String>,
     #[command(flatten)]
@@ -107,7 +107,7 @@ pub(crate) struct AutoArgs {
 /// Commands about unattended runs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AutoCommand {
-    /// Put a message into the next turn of a run that goes on
+    /// Add a message to the next turn of an active run
     Append {
         /// The run, or the beginning of its id
         id: String,
@@ -120,16 +120,16 @@ pub(crate) enum AutoCommand {
 // Options of `parallel`.
 #[derive(Debug, Args)]
 pub(crate) struct ParallelArgs {
-    /// The tasks: one a line, or separated by lines of ---; with --race all of it is one task; - is stdin
+    /// The tasks: one per line, or separated by lines of ---; with --race, the whole file is one task; - is stdin
     #[arg(long, value_name = "F|-")]
     pub task_file: PathBuf,
-    /// The agents, which take turns at the tasks; default: the one that is in charge here
+    /// The agents, which get the tasks in turn; default: the one in charge here
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = agent)]
     pub agents: Vec<AgentBinary>,
-    /// Run at most so many at once
+    /// Maximum number of runs at the same time
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub max: u32,
-    /// Give one task to every agent, and keep the first verified result
+    /// Give one task to every agent and keep the first verified result
     #[arg(long)]
     pub race: bool,
     #[command(flatten)]

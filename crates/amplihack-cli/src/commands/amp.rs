@@ -10,7 +10,7 @@ use crate::ui::Failure;
 // Commands about Amp: without a doc comment, which would take the place of the command's own.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AmpCommand {
-    /// Ask Amp's permission rules
+    /// Query Amp's permission rules
     #[command(subcommand)]
     Permissions(PermissionsCommand),
 }
@@ -18,7 +18,7 @@ pub(crate) enum AmpCommand {
 // Commands about Amp's permission rules.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
-    /// Say what becomes of a tool call, as `amp permissions test` does, without Amp: 0 allow, 1 ask, 2 reject
+    /// Decide a tool call as `amp permissions test` would, without Amp; exits with 0 (allow), 1 (ask) or 2 (reject)
     Test(permissions::TestArgs),
 }
 

@@ -16,16 +16,16 @@ use crate::ui::{self, Failure};
 /// Commands about the audit.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Print the entries, oldest first
+    /// Show the entries, oldest first
     Show(ShowArgs),
-    /// Follow the chain of hashes; 1 if it is broken
+    /// Verify the hash chain; exits with 1 if it is broken
     Verify(VerifyArgs),
 }
 
 // Options of `audit show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Only from this day on, as YYYY-MM-DD
+    /// Only since this day (YYYY-MM-DD)
     #[arg(long, value_name = "DATE", value_parser = day)]
     since: Option<jiff::civil::Date>,
     /// Only the newest N
@@ -34,7 +34,7 @@ pub(crate) struct ShowArgs {
     /// Only decisions at least this strict
     #[arg(long, value_name = "DECISION")]
     decision: Option<Least>,
-    /// Print a list of objects
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -45,7 +45,7 @@ pub(crate) struct VerifyArgs {
     /// Logs, oldest first; default: all of them
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -118,6 +118,9 @@ fn entries(args: &ShowArgs, dir: &Path) -> Result<u8, Failure> {
     if args.json {
         ui::data(&format!("{:#}\n", json!(newest)))?;
     } else {
+        if newest.is_empty() {
+            ui::note("note", "the audit has no such entry");
+        }
         let mut out = String::new();
         for entry in &newest {
             line(&mut out, entry);
@@ -171,7 +174,7 @@ fn chain(args: &VerifyArgs, env: &Env) -> Result<u8, Failure> {
 fn whole(report: &Report) -> String {
     let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     let mut out =
-        format!("{}, {}: the chain is whole\n", count(report.files, "file"), count(report.lines, "line"));
+        format!("{}, {}: the chain is intact\n", count(report.files, "file"), count(report.lines, "line"));
     if report.torn > 0 {
         let _ = writeln!(out, "{} left unfinished by a writer that was ended", count(report.torn, "line"));
     }

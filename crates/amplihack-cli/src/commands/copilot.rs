@@ -15,9 +15,9 @@ use crate::ui::{self, Failure};
 // Commands about Copilot: without a doc comment, which would take the place of the command's own.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CopilotCommand {
-    /// Print the arguments that Copilot gets, as words of a shell; widens no permission
+    /// Print the arguments for Copilot, quoted for a shell; never widens a permission
     Normalize(NormalizeArgs),
-    /// Become Copilot with such arguments, as a link named copilot to amplihack does
+    /// Run Copilot with translated arguments, as a link named `copilot` to amplihack does
     Shim(ShimArgs),
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct NormalizeArgs {
     /// Print an array of strings
     #[arg(long)]
     json: bool,
-    /// Arguments for Copilot, perhaps with Claude's flags
+    /// Arguments for Copilot, which may include Claude Code's flags
     #[arg(last = true, value_name = "ARGS")]
     args: Vec<OsString>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct NormalizeArgs {
 // Options of `copilot shim`.
 #[derive(Debug, Args)]
 pub(crate) struct ShimArgs {
-    /// Arguments for Copilot, perhaps with Claude's flags
+    /// Arguments for Copilot, which may include Claude Code's flags
     #[arg(last = true, value_name = "ARGS")]
     args: Vec<OsString>,
 }

@@ -28,9 +28,9 @@ pub(crate) fn run(args: &DemoArgs, env: &Env) -> Result<u8, Failure> {
         server.address()
     ))?;
     if agents.iter().all(demo::is_scripted) {
-        ui::data(
-            "No agent that can be driven without an account is used; the built-in scripted agent stands in.\n",
-        )?;
+        let why =
+            if args.scripted { "As you asked" } else { "No agent that runs without an account was found" };
+        ui::data(&format!("{why}: the built-in scripted agent takes the place of a real one.\n"))?;
     }
     let mut rows = Vec::new();
     for installed in &agents {

@@ -25,17 +25,17 @@ use crate::ui::Failure;
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum RecipeCommand {
-    /// Run a recipe, or go on with a run
+    /// Run a recipe, or resume a run
     Run(Box<RunArgs>),
-    /// Print the recipes that a name runs
+    /// List the recipes that can be run by name
     List(ListArgs),
-    /// Say everything that is wrong with a recipe and with all that it reaches; start nothing
+    /// Report every mistake in a recipe and in the recipes that it calls; start nothing
     Validate(LookArgs),
     /// Print a recipe
     Show(ShowArgs),
-    /// Write a recipe to begin with; a file that is there stays as it is
+    /// Write a new recipe to start from; never overwrites a file
     New(NewArgs),
-    /// Look at runs
+    /// List, show or delete runs
     #[command(subcommand)]
     Runs(RunsCommand),
 }
@@ -46,7 +46,7 @@ pub(crate) struct RunArgs {
     /// The recipe: a file, or a name
     #[arg(value_name = "NAME|PATH", required_unless_present = "resume", conflicts_with = "resume")]
     pub recipe: Option<String>,
-    /// Give a name a value; may be repeated
+    /// Set a value; may be repeated
     #[arg(
         short = 'c',
         long = "set",
@@ -55,46 +55,46 @@ pub(crate) struct RunArgs {
         conflicts_with = "resume"
     )]
     pub set: Vec<String>,
-    /// Give names values from a file with a JSON object
+    /// Read values from a file with a JSON object
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub context_file: Option<PathBuf>,
-    /// Read and compile everything, say what would be done, start nothing
+    /// Read and compile everything, print what would be done, start nothing
     #[arg(long, conflicts_with = "resume")]
     pub dry_run: bool,
-    /// Go on with this run: no step that has ended runs again; `latest`, or the beginning of an id
+    /// Resume this run without repeating completed steps: an id, the beginning of one, or `latest`
     #[arg(long, value_name = "ID")]
     pub resume: Option<String>,
-    /// The agent of agent steps; default: the one that is in charge here (see `which`)
+    /// The agent for agent steps; default: the one in charge here (see `which`)
     #[arg(long, value_name = "AGENT", value_parser = crate::cli::agent, conflicts_with = "resume")]
     pub agent: Option<AgentBinary>,
     /// What agents may do without asking; default: the agent's own default
     #[arg(long, value_name = "LEVEL", conflicts_with = "resume")]
     pub permissions: Option<Level>,
-    /// Do not put the guard between agents and the shell
+    /// Launch agents without the guard: the policy checks no tool calls
     #[arg(long, conflicts_with = "resume")]
     pub no_hooks: bool,
-    /// Stage what agents changed (git add -A), unless a step says otherwise
+    /// Stage what agents change (git add -A), unless a step says otherwise
     #[arg(long, conflicts_with = "resume")]
     pub auto_stage: bool,
-    /// Where steps run
+    /// The directory in which steps run
     #[arg(short = 'w', long, value_name = "DIR", default_value = ".", conflicts_with = "resume")]
     pub working_dir: PathBuf,
-    /// What is printed at the end
+    /// What to print at the end
     #[arg(short = 'f', long, value_name = "FORMAT", value_enum, default_value_t = ResultFormat::Table)]
     pub format: ResultFormat,
-    /// How long a step may take that does not say so itself, in seconds or as 90s, 5min
+    /// Time limit for steps that do not set one, in seconds or such as 90s, 5min
     #[arg(long, value_name = "TIME", value_parser = seconds, conflicts_with = "resume")]
     pub step_timeout: Option<Duration>,
-    /// A directory of recipes; may be repeated
+    /// A directory with recipes, instead of the default ones; may be repeated
     #[arg(short = 'R', long, value_name = "DIR", conflicts_with = "resume")]
     pub recipe_dir: Vec<PathBuf>,
-    /// Of steps with tags only those with one of these
+    /// Of the steps with tags, run only those with one of these
     #[arg(long, value_name = "TAGS", value_delimiter = ',', conflicts_with = "resume")]
     pub include_tags: Vec<String>,
-    /// No steps with one of these tags
+    /// Skip steps with one of these tags
     #[arg(long, value_name = "TAGS", value_delimiter = ',', conflicts_with = "resume")]
     pub exclude_tags: Vec<String>,
-    /// What is shown on stderr while it goes on
+    /// What to show on stderr during the run
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Progress::Lines)]
     pub progress: Progress,
     /// Let another program run the recipe: its path, or `external` to look for recipe-runner-rs
@@ -108,35 +108,35 @@ pub(crate) struct RunArgs {
 /// How a result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ResultFormat {
-    /// A line a step
+    /// One line per step
     Table,
-    /// One object
+    /// One JSON object, with the output of each step
     Json,
-    /// The same as YAML
+    /// The same, as YAML
     Yaml,
 }
 
 /// What is shown of a run that goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Progress {
-    /// Lines for people
+    /// Lines to read
     Lines,
-    /// An object a line
+    /// One JSON object per line
     Jsonl,
-    /// Nothing but what needs attention
+    /// Only what needs attention
     None,
 }
 
 // Options of `recipe list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// A directory of recipes, instead of the default ones; may be repeated
+    /// A directory with recipes, instead of the default ones; may be repeated
     #[arg(short = 'R', long, value_name = "DIR")]
     pub recipe_dir: Vec<PathBuf>,
     /// Only recipes with this tag
     #[arg(short = 't', long, value_name = "TAG")]
     pub tag: Option<String>,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -147,10 +147,10 @@ pub(crate) struct LookArgs {
     /// The recipe: a file, or a name
     #[arg(value_name = "NAME|PATH")]
     pub recipe: String,
-    /// A directory of recipes; may be repeated
+    /// A directory with recipes, instead of the default ones; may be repeated
     #[arg(short = 'R', long, value_name = "DIR")]
     pub recipe_dir: Vec<PathBuf>,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -161,10 +161,10 @@ pub(crate) struct ShowArgs {
     /// The recipe: a file, or a name
     #[arg(value_name = "NAME|PATH")]
     pub recipe: String,
-    /// A directory of recipes; may be repeated
+    /// A directory with recipes, instead of the default ones; may be repeated
     #[arg(short = 'R', long, value_name = "DIR")]
     pub recipe_dir: Vec<PathBuf>,
-    /// Print what it and the recipes below it would do, in words
+    /// Describe in words what it and the recipes that it calls would do
     #[arg(long)]
     pub explain: bool,
 }
@@ -172,7 +172,7 @@ pub(crate) struct ShowArgs {
 // Options of `recipe new`.
 #[derive(Debug, Args)]
 pub(crate) struct NewArgs {
-    /// The file (with a `/`, or the ending `.yaml` or `.yml`), or a name: .claude/recipes/NAME.yaml
+    /// A file (with a `/`, or ending in `.yaml` or `.yml`), or a name for .claude/recipes/NAME.yaml
     #[arg(value_name = "NAME|PATH")]
     pub recipe: String,
 }
@@ -181,21 +181,21 @@ pub(crate) struct NewArgs {
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum RunsCommand {
-    /// Print the runs, oldest first
+    /// List the runs, oldest first
     List {
-        /// Print an object
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print what a run did, step by step
+    /// Show what a run did, step by step
     Show {
-        /// The run, the beginning of its id, or `latest`
+        /// The id of the run, the beginning of it, or `latest`
         id: String,
-        /// Print an object
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Remove what is kept of runs that ended, or were killed, long ago
+    /// Delete the records of old runs
     Prune(PruneArgs),
 }
 
@@ -239,14 +239,14 @@ fn refused(error: &CompileError) -> Failure {
         _ => Failure::of(
             "recipe_invalid",
             format!("the recipe cannot be run; nothing was started\n{error}"),
-            "mend what is underlined, then try `amplihack recipe validate`",
+            "fix the underlined part, then run `amplihack recipe validate`",
             ExitKind::Failed,
         ),
     }
 }
 
 fn not_found(text: &str) -> Failure {
-    let hint = "`amplihack recipe list` prints the recipes that a name runs";
+    let hint = "`amplihack recipe list` lists the recipes that can be run by name";
     Failure::of("recipe_not_found", text, hint, ExitKind::NotFound)
 }
 

@@ -25,28 +25,28 @@ use crate::ui::{self, Failure, line};
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum SessionsCommand {
-    /// Print the runs, oldest first
+    /// List the runs, oldest first
     List(JsonArgs),
-    /// Print what is known of a run
+    /// Show a run
     Show(OneArgs),
-    /// Find a text in what agents said, asked for and were given
+    /// Search what agents said, called and got back
     Search(SearchArgs),
-    /// Print a run's events, an object a line
+    /// Print a run's events, one JSON object per line
     Tail(TailArgs),
-    /// Write a run as an HTML page, as Markdown or as OpenTelemetry traces
+    /// Export a run as an HTML page, Markdown or OpenTelemetry traces
     Export(export::ExportArgs),
-    /// Go on with a run's session in its agent
+    /// Resume a run's session in its agent
     Resume(Box<ResumeArgs>),
-    /// Add up what runs used
+    /// Show the tokens and costs of runs
     Cost(JsonArgs),
-    /// Remove what is kept of runs that ended long ago
+    /// Delete the records of old runs
     Prune(PruneArgs),
 }
 
 // Options of `sessions list` and `sessions cost`.
 #[derive(Debug, Args)]
 pub(crate) struct JsonArgs {
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -54,9 +54,9 @@ pub(crate) struct JsonArgs {
 // Options of `sessions show`.
 #[derive(Debug, Args)]
 pub(crate) struct OneArgs {
-    /// The session, the beginning of its id, or `latest`
+    /// The id of the session, the beginning of it, or `latest`
     id: String,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -64,9 +64,9 @@ pub(crate) struct OneArgs {
 // Options of `sessions search`.
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// The text; upper and lower case are the same
+    /// The text; case is ignored
     text: String,
-    /// Print an object a hit
+    /// Print one JSON object per match
     #[arg(long)]
     json: bool,
 }
@@ -74,12 +74,12 @@ pub(crate) struct SearchArgs {
 // Options of `sessions tail`.
 #[derive(Debug, Args)]
 pub(crate) struct TailArgs {
-    /// The session, the beginning of its id, or `latest`
+    /// The id of the session, the beginning of it, or `latest`
     id: String,
-    /// Wait for more until the run is over
+    /// Wait for more until the run ends
     #[arg(long)]
     follow: bool,
-    /// Begin at this byte: as many as were printed before
+    /// Start at this offset in bytes: the number of bytes printed so far
     #[arg(long, value_name = "OFFSET", default_value_t = 0)]
     from: u64,
 }
@@ -87,7 +87,7 @@ pub(crate) struct TailArgs {
 // Options of `sessions resume`.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The session, the beginning of its id, or `latest`
+    /// The id of the session, the beginning of it, or `latest`
     id: String,
     #[command(flatten)]
     launch: LaunchArgs,

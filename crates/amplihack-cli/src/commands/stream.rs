@@ -19,17 +19,17 @@ const CHUNK: usize = 64 * 1024;
 /// Commands about recorded output.
 #[derive(Debug, Subcommand)]
 pub(crate) enum StreamCommand {
-    /// Print the events of a recorded stream, an object a line, by the decoder that reads live runs
+    /// Print the events of a recorded stream, one JSON object per line
     Decode(DecodeArgs),
 }
 
 // Options of `stream decode`.
 #[derive(Debug, Args)]
 pub(crate) struct DecodeArgs {
-    /// The agent whose output it is
+    /// The agent that wrote the recording
     #[arg(long, value_name = "AGENT", value_parser = crate::cli::agent)]
     agent: AgentBinary,
-    /// Each event brings the agent's own line
+    /// Include the agent's own line in each event
     #[arg(long)]
     include_raw: bool,
     /// The recording; - is stdin

@@ -22,7 +22,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Print the recipes that a name runs
+    /// List the recipes that can be run by name
     List(ListArgs),
     /// Superseded: nothing is downloaded
     Update,
@@ -30,7 +30,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// A directory of recipes, instead of the default ones; may be repeated
+    /// A directory with recipes, instead of the default ones; may be repeated
     #[arg(short = 'R', long = "recipe-dir", value_name = "DIR")]
     pub(crate) recipe_dir: Vec<PathBuf>,
 }
@@ -40,16 +40,16 @@ pub(crate) struct RunArgs {
     /// The recipe: a file, or a name
     #[arg(value_name = "RECIPE")]
     pub(crate) recipe: Option<String>,
-    /// Where steps run
+    /// The directory in which steps run
     #[arg(short = 'C', long, value_name = "DIR", default_value = ".")]
     pub(crate) working_dir: PathBuf,
-    /// Give a name a value; may be repeated
+    /// Set a value; may be repeated
     #[arg(short = 'c', long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     pub(crate) set: Vec<String>,
-    /// Give names values from a file with a JSON object
+    /// Read values from a file with a JSON object
     #[arg(long, value_name = "FILE")]
     pub(crate) context_file: Option<PathBuf>,
-    /// A directory of recipes; may be repeated
+    /// A directory with recipes, instead of the default ones; may be repeated
     #[arg(short = 'R', long, value_name = "DIR")]
     pub(crate) recipe_dir: Vec<PathBuf>,
     /// Start nothing
@@ -70,10 +70,10 @@ pub(crate) struct RunArgs {
     /// Show steps as they go on
     #[arg(long)]
     pub(crate) progress: bool,
-    /// Of steps with tags only those with one of these
+    /// Of the steps with tags, run only those with one of these
     #[arg(long, value_name = "TAGS", value_delimiter = ',')]
     pub(crate) include_tags: Vec<String>,
-    /// No steps with one of these tags
+    /// Skip steps with one of these tags
     #[arg(long, value_name = "TAGS", value_delimiter = ',')]
     pub(crate) exclude_tags: Vec<String>,
     /// Write an audit of each recipe into this directory

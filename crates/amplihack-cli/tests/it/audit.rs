@@ -50,7 +50,8 @@ fn entries_are_shown_oldest_first() {
     assert_eq!(count(&["--decision", "deny"]), ["deny"]);
     assert_eq!(count(&["--decision", "ask"]), ["deny", "ask"]);
     run(&sandbox, &["audit", "show", "--since", "yesterday"]).assert_code(2);
-    run(&Sandbox::new(), &["audit", "show"]).assert_code(0).assert_stdout("");
+    let none = run(&Sandbox::new(), &["audit", "show"]);
+    none.assert_code(0).assert_stdout("").assert_stderr_has("the audit has no such entry");
 }
 
 #[test]
@@ -58,7 +59,7 @@ fn a_whole_chain_is_whole_and_a_broken_one_is_named() {
     let sandbox = written();
     run(&sandbox, &["audit", "verify"])
         .assert_code(0)
-        .assert_stdout("2 files, 3 lines: the chain is whole\n");
+        .assert_stdout("2 files, 3 lines: the chain is intact\n");
     let (first, second) = (
         sandbox.root().join(LOGS).join("rust_security_20260130.log"),
         sandbox.root().join(LOGS).join("rust_security_20260131.log"),
@@ -80,5 +81,5 @@ fn a_whole_chain_is_whole_and_a_broken_one_is_named() {
     run(&sandbox, &["audit", "verify", "missing"]).assert_code(1).assert_stderr_has("audit log missing: ");
     run(&Sandbox::new(), &["audit", "verify"])
         .assert_code(0)
-        .assert_stdout("0 files, 0 lines: the chain is whole\n");
+        .assert_stdout("0 files, 0 lines: the chain is intact\n");
 }

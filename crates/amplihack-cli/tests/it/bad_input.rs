@@ -24,7 +24,7 @@ fn a_missing_agent_is_named_with_the_command_that_installs_it() {
         for args in [&[agent, "hi"][..], &[agent, "--", "--version"], &[agent, "--dry-run", "hi"]] {
             let output = refused(&sandbox, prepare(&sandbox, args), 3);
             output.assert_stderr(format!(
-                "error: {agent} was not found on PATH or in its install places\n\
+                "error: {agent} was not found on PATH or in its usual install locations\n\
                  hint: install it: {install}; or name it in AMPLIHACK_{}_PATH\n",
                 agent.to_uppercase()
             ));

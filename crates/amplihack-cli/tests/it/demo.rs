@@ -138,6 +138,6 @@ fn an_agent_that_does_not_obey_the_guard_does_not_hold() {
 fn the_scripted_agent_can_be_asked_for() {
     let sandbox = with_broken_agents();
     let output = run(&sandbox, &["demo", "--scripted"]);
-    output.assert_code(0).assert_stdout_has("the built-in scripted agent stands in");
+    output.assert_code(0).assert_stdout_has("As you asked: the built-in scripted agent takes the place");
     output.assert_nowhere("does not hold").assert_nowhere("codex");
 }

@@ -315,7 +315,7 @@ fn runs_of_0_18_that_were_killed_are_ended_by_this_version() {
     run(&sandbox, &["audit", "show"])
         .assert_code(0)
         .assert_stdout_has("guards/cwd-delete claude Bash: rm -rf /");
-    run(&sandbox, &["audit", "verify"]).assert_code(0).assert_stdout_has("the chain is whole");
+    run(&sandbox, &["audit", "verify"]).assert_code(0).assert_stdout_has("the chain is intact");
 }
 
 #[test]

@@ -38,9 +38,7 @@ fn a_check_has_a_verdict_and_its_exit_code() {
     }
     let answer = run(&sandbox, &["policy", "check", "cd x && sudo rm -rf 'a b'", "--json"]).json();
     assert_eq!(answer["commands"], json!([["cd", "x"], ["sudo", "rm", "-rf", "a b"], ["rm", "-rf", "a b"]]));
-    run(&sandbox, &["policy", "check", "ls"])
-        .assert_code(0)
-        .assert_stdout("none: no rule has anything to say\n");
+    run(&sandbox, &["policy", "check", "ls"]).assert_code(0).assert_stdout("none: no rule applies\n");
     run(&sandbox, &["policy", "check", "--", "-x"]).assert_code(0);
 }
 

@@ -42,7 +42,7 @@ fn a_person_lets_a_stopped_call_through_once() {
     assert!(goes_through(&sandbox));
     assert!(!goes_through(&sandbox));
     run(&sandbox, &["policy", "allow-once", &id]).assert_code(3).assert_stderr_has("was granted before");
-    run(&sandbox, &["policy", "allow-once", "7f"]).assert_code(2).assert_stderr_has("`7f` is no id");
+    run(&sandbox, &["policy", "allow-once", "7f"]).assert_code(2).assert_stderr_has("`7f` is not the id");
 }
 
 #[test]

@@ -250,8 +250,11 @@ fn a_new_recipe_is_valid_runs_and_replaces_nothing() {
     output.assert_code(0).assert_stderr("").assert_stdout_has("mine: valid");
     let result = result(&sandbox, "mine", &["who=it's me"], 0);
     assert_eq!(result["recipe_name"], "mine");
-    let report = &result["step_results"][4]["output"];
+    let report = &result["step_results"][5]["output"];
     assert!(report.as_str().unwrap().starts_with("hello it's me (13 characters, "), "{report}");
+    // The first recipe that anybody runs warns about nothing.
+    let quiet = run(&sandbox, &["recipe", "run", "mine", "--progress", "none"]);
+    quiet.assert_code(0).assert_stderr("");
 
     sandbox.write("work/mine.yml", "my work");
     for taken in ["mine", "mine.yml", "./mine.yaml", ".claude/recipes/mine.yml"] {

@@ -110,7 +110,7 @@ fn an_agents_own_command_has_no_events() {
 fn a_run_is_listed_shown_searched_printed_and_removed() {
     let sandbox = scripted(&Script::new().print("the Needle lies here\n"));
     let run = |args: &[&str]| prepare(&sandbox, args).output();
-    run(&["sessions", "list"]).assert_code(0).assert_stdout_has("no session is kept yet");
+    run(&["sessions", "list"]).assert_code(0).assert_stdout_has("no run has been recorded yet");
     run(&["amplifier", "--prompt", "hi", "--output", "json"]).assert_code(0);
     let id = kept(&sandbox).file_name().unwrap().to_string_lossy().into_owned();
 

@@ -253,6 +253,8 @@ fn how_to(name: &str) {
     } else {
         sandbox.fake("claude");
         plays(&mut sandbox, "claude", "echo x >> steps; say working; result done");
+        // The check of the reader's project.
+        program(&sandbox, "npm", "#!/bin/sh\ntest -f steps\n");
     }
     NetNs::new()
         .on_thread(|| drop(page::run(&sandbox, &page, &blocks, Duration::from_mins(2))))

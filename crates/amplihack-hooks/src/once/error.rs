@@ -12,7 +12,7 @@ use super::Id;
 #[non_exhaustive]
 pub enum OnceError {
     /// The text is no id.
-    #[error("`{}` is no id of a stopped call; copy the one behind allow-once from the message", text.escape_debug())]
+    #[error("`{}` is not the id of a stopped call; copy the id after `allow-once` from the message", text.escape_debug())]
     NoId {
         /// The text.
         text: String,

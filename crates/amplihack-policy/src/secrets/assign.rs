@@ -62,7 +62,7 @@ pub(super) fn may_be_at(text: &[u8], at: usize) -> bool {
     let next = |ahead| text.get(at + ahead).copied().unwrap_or(b'\n');
     let before = at.checked_sub(1).map_or(b'\n', |before| text[before]);
     match text[at] {
-        b' ' | b'\t' => spaced::may_follow(before),
+        b' ' | b'\t' => spaced::may_be_at(text, at),
         b'-' => matches!(next(1), b'-' | b'p'),
         b'.' => next(1) == b'a' || next(7) == b'.' || next(8) == b'.',
         b',' => matches!(before, b'"' | b'\''),

@@ -9,6 +9,7 @@ mod assign;
 mod blocks;
 mod marks;
 mod names;
+mod places;
 mod random;
 mod scan;
 mod shapes;
@@ -105,31 +106,41 @@ static STEPS: [Step; 256] = {
 
 fn search(text: &[u8], care: Care) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
-    let mut at = 0;
-    while at < text.len() {
-        let step = STEPS[usize::from(text[at])];
-        let hit = match step {
-            Step::Sign if assign::may_be_at(text, at) => assign::at(text, at, care),
-            Step::Over | Step::Sign => None,
-            Step::Word if !word_may_be_at(text, at) => None,
-            Step::Word => word(text, at).filter(|hit| care != Care::Binary || hit.rule.0 != "bearer"),
-        };
-        at = match hit {
-            Some(hit)
-                if hit.span.end > at && found.last().is_none_or(|last| last.span.end <= hit.span.start) =>
-            {
-                let hit = with_best_name(text, hit);
-                found.push(hit);
-                hit.span.end
+    let mut from = 0;
+    while from < text.len() {
+        let mut places = places::among(text, from);
+        // What is right behind a credential may be another one, even if no word begins there.
+        if found.last().is_some_and(|last| last.span.end == from) {
+            places |= 1;
+        }
+        let mut next = from + places::AT_ONCE;
+        while places != 0 {
+            let at = from + places.trailing_zeros() as usize;
+            places &= places - 1;
+            let hit = at_place(text, at, care).filter(|hit| {
+                hit.span.end > at && found.last().is_none_or(|last| last.span.end <= hit.span.start)
+            });
+            if let Some(hit) = hit {
+                found.push(with_best_name(text, hit));
+                next = hit.span.end;
+                break;
             }
-            _ if step == Step::Word => {
-                let rest = text[at..].iter().take_while(|&&byte| STEPS[usize::from(byte)] == Step::Word);
-                at + rest.count()
-            }
-            _ => at + 1,
-        };
+        }
+        from = next;
     }
     found
+}
+
+/// The credential that the word or the sign at `at` shows.
+#[inline]
+fn at_place(text: &[u8], at: usize, care: Care) -> Option<Found> {
+    match STEPS[usize::from(text[at])] {
+        Step::Sign if assign::may_be_at(text, at) => assign::at(text, at, care),
+        Step::Word if word_may_be_at(text, at) => {
+            word(text, at).filter(|hit| care != Care::Binary || hit.rule.0 != "bearer")
+        }
+        _ => None,
+    }
 }
 
 /// Whether [`word`] may find something: most words begin as nothing does that is looked for.

@@ -279,6 +279,15 @@ static BEGINNINGS: [u64; SLOTS] = {
     table
 };
 
+/// The first two bytes of everything looked for here; `None` behind the last.
+pub(super) const fn first_two(at: usize) -> Option<[u8; 2]> {
+    if at >= SHAPES.len() + BLOCKS.len() {
+        return None;
+    }
+    let prefix = if at < SHAPES.len() { SHAPES[at].prefix } else { BLOCKS[at - SHAPES.len()] };
+    Some([prefix[0], prefix[1]])
+}
+
 /// The first shape of each first byte, and behind each shape the next one of the same, as numbers above 0.
 static FIRST: [u8; 256] = chains().0;
 static NEXT: [u8; SHAPES.len()] = chains().1;

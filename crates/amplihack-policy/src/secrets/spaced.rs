@@ -27,23 +27,31 @@ const fn slot(third: u8, second: u8, last: u8) -> (usize, u64) {
     (hash / 64, 1 << (hash % 64))
 }
 
-/// Whether a blank behind this letter may be worth a look. Most follow other words.
-#[inline]
-pub(super) fn may_follow(last: u8) -> bool {
+/// Whether a blank behind this letter may be worth a look.
+pub(super) const fn may_follow(last: u8) -> bool {
     matches!(last | 32, b'd' | b'n' | b'y' | b't' | b's' | b'e' | b'l' | b'p' | b'u' | b'r')
+}
+
+/// Whether [`at`] may find something, by the three letters before the blank. Most follow other words.
+#[inline]
+pub(super) fn may_be_at(text: &[u8], at: usize) -> bool {
+    let &[.., third, second, last] = &text[..at] else { return false };
+    let (part, bit) = slot(third | 32, second | 32, last | 32);
+    MAY_END[part] & bit != 0 || names_user(third, second, last)
+}
+
+/// `-u`, `--user`
+const fn names_user(third: u8, second: u8, last: u8) -> bool {
+    second == b'-' && last == b'u' || matches!([third, second, last], [b's', b'e', b'r'])
 }
 
 /// `--password VALUE`, `-u user:password`, `login x password VALUE`, `ENV NAME VALUE`; the blank is at `at`.
 pub(super) fn at(text: &[u8], at: usize, care: Care) -> Option<Found> {
     let &[.., third, second, last] = &text[..at] else { return None };
-    if !may_follow(last) {
-        return None;
-    }
-    if second == b'-' && last == b'u' || (third, second, last) == (b's', b'e', b'r') {
+    if names_user(third, second, last) {
         return login(text, at, care);
     }
-    let (part, bit) = slot(third | 32, second | 32, last | 32);
-    if MAY_END[part] & bit == 0 || !ENDS.contains(&&[third | 32, second | 32, last | 32]) {
+    if !ENDS.contains(&&[third | 32, second | 32, last | 32]) {
         return None;
     }
     let name = name_at(text, at)?;

@@ -75,7 +75,7 @@ pub enum ConfigError {
     #[error("no place for a configuration: set HOME or XDG_CONFIG_HOME to an absolute path")]
     NoUserFile,
     /// There is nothing to trust.
-    #[error("{} is in no git repository; name a directory in one", directory.display())]
+    #[error("{} is not in a git repository; name a directory that is", directory.display())]
     NoRepository {
         /// The directory.
         directory: PathBuf,

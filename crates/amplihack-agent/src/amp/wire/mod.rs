@@ -171,7 +171,7 @@ impl Diagnostic {
 impl StreamMessage {
     /// Reads one line, without its line break. Invalid UTF-8 is replaced.
     pub fn from_line(line: &[u8]) -> Result<Self, WireError> {
-        match std::str::from_utf8(line) {
+        match simdutf8::basic::from_utf8(line) {
             Ok(text) => read(text),
             Err(_) => read(&String::from_utf8_lossy(line)),
         }

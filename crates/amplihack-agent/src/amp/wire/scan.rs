@@ -13,7 +13,7 @@ const DEEPEST: usize = 10_000;
 /// Trees are built down to this depth; what is below is kept as its text.
 const TREE: usize = 256;
 
-/// From this length on, a string's memory is asked for at once.
+/// In lines longer than this, a string's memory is measured before it is asked for.
 const LONG: usize = 64 * 1024;
 
 /// What is wrong with a line, and where.
@@ -141,21 +141,23 @@ impl<'a> Cursor<'a> {
             self.at += 1;
             return Ok(Cow::Borrowed(run));
         }
-        let mut out = String::with_capacity((self.at - start) * 2 + 64);
+        // At its size from the beginning, a string is never moved. The rest of the line holds it; of a long line it is measured.
+        let mut room = self.text.len() - start;
+        if room > LONG {
+            let here = self.at;
+            self.skip_string_rest()?;
+            room = self.at - start;
+            self.at = here;
+        }
+        let mut out = String::with_capacity(room);
         out.push_str(self.since(start));
-        let mut measured = false;
         loop {
-            if out.len() > LONG && !measured {
-                // Once at its size, a long string is never moved, and needs its own memory only.
-                let here = self.at;
-                self.skip_string_rest()?;
-                out.reserve_exact(self.at - here);
-                self.at = here;
-                measured = true;
-            }
             match self.byte() {
                 b'"' => {
                     self.at += 1;
+                    if out.len() < room / 2 {
+                        out.shrink_to_fit();
+                    }
                     return Ok(Cow::Owned(out));
                 }
                 b'\\' => {
@@ -171,6 +173,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// What stands behind a backslash.
+    #[inline]
     fn escape(&mut self) -> Result<char, Fault> {
         let byte = self.byte();
         let char = match byte {

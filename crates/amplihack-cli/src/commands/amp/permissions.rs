@@ -23,7 +23,7 @@ pub(crate) struct TestArgs {
     /// Where the call is made: thread or subagent
     #[arg(short, long, value_name = "CONTEXT")]
     context: Option<String>,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// The tool's name

@@ -143,7 +143,7 @@ pub(crate) fn told_at_the_end(summary: &Summary) -> String {
         let _ = writeln!(out, "denied: {denied}");
     }
     if let Some(changed) = summary.changed {
-        let _ = writeln!(out, "files: {}", if changed { "changed" } else { "as before" });
+        let _ = writeln!(out, "files: {}", if changed { "changed" } else { "unchanged" });
     }
     if let Some(tree) = &summary.worktree {
         let _ = writeln!(out, "worktree: {} ({})", tree.path.display(), tree.branch);

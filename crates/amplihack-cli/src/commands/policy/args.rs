@@ -11,17 +11,17 @@ use crate::ui::Failure;
 /// Commands about the policy.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Say what the policy says about a command; 0 for none and allow, 4 for ask and deny
+    /// Check a command against the policy; exits with 0 for none and allow, 4 for ask and deny
     Check(CheckArgs),
-    /// Show how the policy reads a command, which rules it meets, and where
+    /// Show how the policy parses a command, which rules match, and where
     Explain(ExplainArgs),
-    /// Hold the policy to a corpus of commands with their right verdicts
+    /// Test the policy against a file of commands with expected verdicts
     Test(TestArgs),
-    /// List the rules in force, with the harm that each stops
+    /// List the active rules, with the harm that each one stops
     List(ListArgs),
-    /// Print the policy as an agent's own permission rules, as a second wall
+    /// Print the policy as an agent's own permission rules, as a second line of defence
     Export(ExportArgs),
-    /// Let a stopped call through, once and within ten minutes; for people, outside of sessions
+    /// Allow a stopped call once, within ten minutes; only outside of agent sessions
     AllowOnce {
         /// The id that the stopped call printed
         #[arg(value_name = "ID")]
@@ -32,10 +32,10 @@ pub(crate) enum PolicyCommand {
 // Where a command would run.
 #[derive(Debug, Args)]
 pub(crate) struct Place {
-    /// The directory that the command would run in; default: this one
+    /// The directory in which the command would run; default: the current one
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// Take this branch to be checked out
+    /// Assume that this branch is checked out
     #[arg(long, value_name = "BRANCH")]
     pub branch: Option<String>,
 }
@@ -48,10 +48,10 @@ pub(crate) struct CheckArgs {
     pub words: Vec<OsString>,
     #[command(flatten)]
     pub place: Place,
-    /// Judge JSON lines {"command","cwd","branch"} of a file, one answer a line; - is stdin
+    /// Check the JSON lines {"command","cwd","branch"} of a file, one answer per line; - is stdin
     #[arg(long, value_name = "FILE|-", conflicts_with = "words")]
     pub batch: Option<PathBuf>,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -64,7 +64,7 @@ pub(crate) struct ExplainArgs {
     pub words: Vec<OsString>,
     #[command(flatten)]
     pub place: Place,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -72,10 +72,10 @@ pub(crate) struct ExplainArgs {
 // Options of `policy test`.
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// JSON lines {"command","expected"}, with "cwd" and "branch" where they matter; - is stdin
+    /// JSON lines {"command","expected"}, with "cwd" and "branch" if they matter; - is stdin
     #[arg(value_name = "FILE|-")]
     pub file: PathBuf,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -83,7 +83,7 @@ pub(crate) struct TestArgs {
 // Options of `policy list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -94,7 +94,7 @@ pub(crate) struct ExportArgs {
     /// The agent: claude, codex, copilot or amp
     #[arg(long = "for", value_name = "AGENT", value_parser = agent)]
     pub agent: AgentBinary,
-    /// Print an object with the rules, the place they belong to and what they do not stop
+    /// Print JSON with the rules, where they belong and what they do not stop
     #[arg(long)]
     pub json: bool,
 }

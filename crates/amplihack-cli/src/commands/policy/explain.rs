@@ -84,7 +84,7 @@ fn text(script: &str, explanation: &Explanation) -> String {
     if verdict.rule.is_some() && !has_verdict {
         rule_line(&mut out, verdict);
     } else if told.is_empty() {
-        out.push_str("  none has anything to say\n");
+        out.push_str("  none applies\n");
     }
     let by = verdict.rule.as_ref().map_or_else(String::new, |rule| format!(" by {rule}"));
     let _ = match verdict.would_be {

@@ -96,6 +96,6 @@ pub(super) fn as_text(explanation: &Explanation) -> String {
     };
     match &verdict.rule {
         Some(rule) => format!("{decision} by {rule}: {}\n", verdict.reason),
-        None => format!("{decision}: no rule has anything to say\n"),
+        None => format!("{decision}: no rule applies\n"),
     }
 }

@@ -70,7 +70,13 @@ pub(super) fn validate(args: &LookArgs, env: &Env) -> Result<u8, Failure> {
                     ui::plain(&warning.to_string());
                 }
                 let (steps, recipes) = (recipe.steps.len(), plan.recipes.len());
-                ui::shown(&format!("{}: valid ({steps} steps, {recipes} recipes in all)\n", recipe.name))?;
+                let plural = |count: usize| if count == 1 { "" } else { "s" };
+                ui::shown(&format!(
+                    "{}: valid ({steps} step{}, {recipes} recipe{})\n",
+                    recipe.name,
+                    plural(steps),
+                    plural(recipes)
+                ))?;
             }
             Ok(0)
         }

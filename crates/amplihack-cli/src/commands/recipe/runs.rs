@@ -20,6 +20,9 @@ pub(super) fn run(command: RunsCommand, env: &Env) -> Result<u8, Failure> {
                 let objects: Vec<Value> = runs.iter().map(object).collect();
                 line(&json!({ "runs": objects }))?
             } else {
+                if runs.is_empty() {
+                    ui::note("note", "no recipe run has been recorded yet");
+                }
                 runs.iter().map(row).collect()
             };
             ui::shown(&text)?;
@@ -61,8 +64,12 @@ pub(super) fn one(env: &Env, id: &str) -> Result<Recorded, Failure> {
     let found = if id == "latest" { runs.pop().ok_or(0) } else { meant(runs, id, |run| &run.header.run_id) };
     found.map_err(|many| match many {
         0 => {
-            let hint = "`amplihack recipe runs list` prints the runs that are kept";
-            Failure::of("run_not_found", format!("there is no run {id}"), hint, ExitKind::NotFound)
+            let (text, hint) = if id == "latest" {
+                ("no recipe run has been recorded yet".to_owned(), "`amplihack recipe run NAME` makes one")
+            } else {
+                (format!("there is no run {id}"), "`amplihack recipe runs list` lists the recorded runs")
+            };
+            Failure::of("run_not_found", text, hint, ExitKind::NotFound)
         }
         _ => Failure::usage(format!("{many} runs begin with {id}"), "give more of the id"),
     })

@@ -14,28 +14,28 @@ use crate::cli::{Level, agent, duration};
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum RemoteCommand {
-    /// Work on a prompt on a machine, wait for its end, bring the work home, give the machine back
+    /// Run a prompt on a machine, wait, fetch the results, release the machine
     Exec(ExecArgs),
-    /// Begin to work on prompts, one session each, and return
+    /// Start a session for each prompt and return at once
     Start(StartArgs),
-    /// Print the sessions
+    /// List the sessions
     List(ListArgs),
-    /// Print what a session wrote
+    /// Print a session's output
     Output(OutputArgs),
     /// End a session
     Kill(KillArgs),
-    /// Sum up machines and sessions
+    /// Summarize machines and sessions
     Status(StatusArgs),
     /// Wait for sessions to end
     Wait(WaitArgs),
-    /// Bring a session's work into this repository, under refs/remotes/remote-exec/
+    /// Fetch a session's work into this repository, under refs/remotes/remote-exec/
     Pull(PullArgs),
     /// Watch a session in tmux on its machine
     Attach(AttachArgs),
-    /// Look at the machines, take them out of use, give back what is idle
+    /// List machines, take them out of use, release idle ones
     #[command(subcommand)]
     Pool(PoolCommand),
-    /// Say whether the machines have what sessions need
+    /// Check that the machines have what sessions need
     Doctor(DoctorArgs),
     /// Serve the runner's protocol on this machine
     #[command(hide = true, disable_help_flag = true)]
@@ -49,11 +49,11 @@ pub(crate) enum RemoteCommand {
 /// Commands about machines.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PoolCommand {
-    /// Print the machines
+    /// List the machines
     List(StatusArgs),
     /// Place no more sessions on a machine
     Drain(DrainArgs),
-    /// Give back rented machines on which nothing ran for a while
+    /// Release rented machines that are idle
     Gc(GcArgs),
 }
 
@@ -61,37 +61,37 @@ pub(crate) enum PoolCommand {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Where and how")]
 pub(crate) struct Where {
-    /// local: this machine; ssh: machines of hosts.toml; azlin: rented machines; slurm: a cluster
+    /// local: this machine; ssh: machines in hosts.toml; azlin: rented machines; slurm: a cluster
     #[arg(long, value_name = "NAME", value_parser = backend)]
     pub backend: Option<Backend>,
-    /// Use only this machine of hosts.toml
+    /// Use only this machine in hosts.toml
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
-    /// Use only machines of hosts.toml with this label; may be repeated
+    /// Use only machines in hosts.toml with this label; may be repeated
     #[arg(long, value_name = "LABEL")]
     pub label: Vec<String>,
-    /// The agent; default: the one that is in charge here (see `which`)
+    /// The agent; default: the one in charge here (see `which`)
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub agent: Option<AgentBinary>,
-    /// What the agent may do without asking; default: the agent's own default, which mostly is to write nothing
+    /// What the agent may do without asking; default: the agent's own default, usually to write nothing
     #[arg(long, value_name = "LEVEL")]
     pub permissions: Option<Level>,
-    /// A variable for the agent; without a value, this environment's; may be repeated
+    /// A variable for the agent; without a value, taken from your environment; may be repeated
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
     pub env: Vec<(String, Option<Secret>)>,
-    /// Send work that is not committed, and files that git does not ignore, too
+    /// Also send uncommitted changes and untracked files that git does not ignore
     #[arg(long)]
     pub include_dirty: bool,
-    /// A finding of the secret scan that is none, by its fingerprint; may be repeated
+    /// Accept this finding of the secret scan, given by its fingerprint; may be repeated
     #[arg(long, value_name = "FINGERPRINT")]
     pub allow_secret: Vec<String>,
-    /// Send this amplihack where none is installed; without a value, the one that runs
+    /// Send this amplihack to machines without one; without a value, the running program
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub upload: Option<PathBuf>,
-    /// Rent at most so many machines at once
+    /// Maximum number of rented machines
     #[arg(long, value_name = "N")]
     pub max_vms: Option<usize>,
-    /// The state file; default: AMPLIHACK_REMOTE_STATE, else the one in the home
+    /// The state file; default: AMPLIHACK_REMOTE_STATE, else ~/.amplihack/remote-state.json
     #[arg(long, value_name = "FILE")]
     pub state_file: Option<PathBuf>,
 }
@@ -113,39 +113,39 @@ pub(crate) struct ExecArgs {
     /// Read the prompt from a file; - is stdin
     #[arg(long, value_name = "F|-")]
     pub prompt_file: Option<PathBuf>,
-    /// Ask the agent at most so often
+    /// Maximum number of turns
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
     pub max_turns: u32,
-    /// The Azure machine to rent
+    /// The type of Azure machine to rent
     #[arg(long, value_name = "SKU", default_value = "Standard_D2s_v3")]
     pub vm_size: String,
-    /// Work on this machine, which must be there, and leave it
+    /// Use this existing machine, and keep it
     #[arg(long, value_name = "NAME")]
     pub vm_name: Option<String>,
-    /// Leave the machine in any case
+    /// Keep the machine in any case
     #[arg(long)]
     pub keep_vm: bool,
-    /// Make a new machine even if one is free
+    /// Create a new machine even if one is free
     #[arg(long)]
     pub no_reuse: bool,
-    /// The longest time, in minutes
+    /// Maximum time, in minutes
     #[arg(long, value_name = "MINUTES", default_value_t = 120, value_parser = clap::value_parser!(u64).range(5..=480))]
     pub timeout: u64,
-    /// Where to rent; default: AZURE_REGION, else eastus
+    /// The region to rent in; default: AZURE_REGION, else eastus
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
-    /// A local port that a tunnel leads from to the machine's ssh
+    /// A local port with a tunnel to the machine's ssh server
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
-    /// Send without a search for secrets
+    /// Do not search for secrets before sending
     #[arg(long)]
     pub skip_secret_scan: bool,
     #[command(flatten)]
     pub place: Where,
-    /// Print an object at the end
+    /// Print JSON at the end
     #[arg(long)]
     pub json: bool,
-    /// More words for `azlin new`
+    /// More arguments for `azlin new`
     #[arg(last = true, value_name = "AZLIN ARGS")]
     pub azlin: Vec<String>,
 }
@@ -153,36 +153,36 @@ pub(crate) struct ExecArgs {
 // Options of `remote start`.
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
-    /// The prompts, a session each
+    /// The prompts, one session each
     #[arg(value_name = "PROMPT", required_unless_present = "prompt_file", conflicts_with = "prompt_file")]
     pub prompts: Vec<String>,
-    /// Read the prompts from a file: one a line, or separated by lines of ---; - is stdin
+    /// Read the prompts from a file: one per line, or separated by lines of ---; - is stdin
     #[arg(long, value_name = "F|-")]
     pub prompt_file: Option<PathBuf>,
     /// How to work: auto, ultrathink, analyze or fix
     #[arg(long, value_name = "COMMAND", default_value = "auto", value_parser = mode)]
     pub command: CommandMode,
-    /// Ask the agent at most so often
+    /// Maximum number of turns
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
     pub max_turns: u32,
     /// The tier of machines: s, m, l or xl, for 1, 2, 4 or 8 sessions
     #[arg(long, value_name = "TIER", default_value = "l", value_parser = size)]
     pub size: VMSize,
-    /// Where to rent; default: AZURE_REGION, else eastus
+    /// The region to rent in; default: AZURE_REGION, else eastus
     #[arg(long, value_name = "REGION")]
     pub region: Option<String>,
-    /// A local port that a tunnel leads from to the machine's ssh
+    /// A local port with a tunnel to the machine's ssh server
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
-    /// A start with the key of an earlier one answers with its sessions and starts nothing
+    /// A key for this start; a repeated start with the same key returns the same sessions
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
-    /// Start no more after the first that could not be started
+    /// Stop at the first session that cannot be started
     #[arg(long)]
     pub fail_fast: bool,
     #[command(flatten)]
     pub place: Where,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -196,7 +196,7 @@ pub(crate) struct ListArgs {
     /// Only sessions on this machine
     #[arg(long, value_name = "NAME")]
     pub vm: Option<String>,
-    /// Ask each machine once before
+    /// Ask each machine first
     #[arg(long)]
     pub refresh: bool,
     #[command(flatten)]
@@ -206,7 +206,7 @@ pub(crate) struct ListArgs {
 // Options of `remote status` and `remote pool list`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// Ask each machine once before
+    /// Ask each machine first
     #[arg(long)]
     pub refresh: bool,
     #[command(flatten)]
@@ -216,10 +216,10 @@ pub(crate) struct StatusArgs {
 // Options of most commands.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// The state file; default: AMPLIHACK_REMOTE_STATE, else the one in the home
+    /// The state file; default: AMPLIHACK_REMOTE_STATE, else ~/.amplihack/remote-state.json
     #[arg(long, value_name = "FILE")]
     pub state_file: Option<PathBuf>,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -229,19 +229,19 @@ pub(crate) struct Common {
 pub(crate) struct OutputArgs {
     /// The session
     pub session: String,
-    /// So many lines of the end
+    /// Only the last N lines
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub lines: u32,
-    /// Print what comes until the session ends, and end with its exit code
+    /// Follow the output until the session ends, and exit with its code
     #[arg(long)]
     pub follow: bool,
-    /// With --follow: begin at this byte, instead of the beginning
+    /// With --follow: start at this offset in bytes
     #[arg(long, value_name = "OFFSET", requires = "follow", default_value_t = 0)]
     pub from: u64,
-    /// Print the bytes as they are; without it, keys that are known by their shape are masked
+    /// Print the bytes unchanged; by default, recognizable keys are masked
     #[arg(long)]
     pub raw: bool,
-    /// What making the session's work tree said, instead
+    /// Print the output of creating the work tree instead
     #[arg(long, conflicts_with = "follow")]
     pub setup: bool,
     #[command(flatten)]
@@ -253,7 +253,7 @@ pub(crate) struct OutputArgs {
 pub(crate) struct KillArgs {
     /// The session
     pub session: String,
-    /// Give its slot back even if its machine does not answer
+    /// Free its slot even if its machine does not answer
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
@@ -268,7 +268,7 @@ pub(crate) struct WaitArgs {
     /// Return when one of them has ended
     #[arg(long)]
     pub any: bool,
-    /// Return after this time, as in 90s or 2h, with 5
+    /// Give up after this time, such as 90s or 2h, with exit code 5
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
     #[command(flatten)]
@@ -280,10 +280,10 @@ pub(crate) struct WaitArgs {
 pub(crate) struct PullArgs {
     /// The session
     pub session: String,
-    /// Remove it from its machine after its work was verified here
+    /// Remove it from its machine after its work has been fetched and verified
     #[arg(long)]
     pub remove: bool,
-    /// Remove it although not all of its work could be brought home
+    /// Remove it even if not all of its work could be fetched
     #[arg(long, requires = "remove")]
     pub discard_results: bool,
     #[command(flatten)]
@@ -295,7 +295,7 @@ pub(crate) struct PullArgs {
 pub(crate) struct AttachArgs {
     /// The session
     pub session: String,
-    /// The state file; default: AMPLIHACK_REMOTE_STATE, else the one in the home
+    /// The state file; default: AMPLIHACK_REMOTE_STATE, else ~/.amplihack/remote-state.json
     #[arg(long, value_name = "FILE")]
     pub state_file: Option<PathBuf>,
 }
@@ -315,13 +315,13 @@ pub(crate) struct DrainArgs {
 // Options of `remote pool gc`.
 #[derive(Debug, Args)]
 pub(crate) struct GcArgs {
-    /// How long nothing must have run, as in 30min
+    /// How long a machine must have been idle, such as 30min
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30min")]
     pub idle: Duration,
-    /// Say what would be given back; do nothing
+    /// Print what would be released; change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Give back machines though work of theirs was not brought home
+    /// Release machines even if they have work that was not fetched
     #[arg(long)]
     pub discard_results: bool,
     #[command(flatten)]
@@ -333,7 +333,7 @@ pub(crate) struct GcArgs {
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub place: Where,
-    /// Print an object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -20,27 +20,27 @@ use crate::ui::{self, Failure, line};
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("form").required(true).multiple(false).args(["markdown", "html", "otel"])))]
 pub(crate) struct ExportArgs {
-    /// The session or the unattended run, the beginning of its id, or `latest`
+    /// The id of a session or an unattended run, the beginning of it, or `latest`
     id: String,
     /// Markdown, for a pull request
     #[arg(long)]
     markdown: bool,
-    /// One HTML page that needs nothing else
+    /// One self-contained HTML page
     #[arg(long)]
     html: bool,
-    /// OpenTelemetry traces, as OTLP's JSON
+    /// OpenTelemetry traces, as OTLP JSON
     #[arg(long)]
     otel: bool,
-    /// Write to this file, for this user alone; default: stdout
+    /// Write to this file, private to you; default: stdout
     #[arg(long, value_name = "FILE", conflicts_with = "otel_endpoint")]
     output: Option<PathBuf>,
-    /// Leave what looks like a credential as it is
+    /// Do not redact what looks like a credential
     #[arg(long)]
     no_redact: bool,
-    /// With --otel: also what was said, asked for and given back
+    /// With --otel: include text, arguments and results of tools
     #[arg(long, conflicts_with_all = ["markdown", "html"])]
     otel_content: bool,
-    /// With --otel: send the traces to this collector, as http://127.0.0.1:4318; needs a build with the feature otel
+    /// With --otel: send the traces to this collector, such as http://127.0.0.1:4318; needs a build with the feature otel
     #[arg(long, value_name = "URL", conflicts_with_all = ["markdown", "html"])]
     otel_endpoint: Option<String>,
     /// With --otel: send the traces to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names

@@ -13,13 +13,13 @@ use crate::ui::Failure;
 pub(super) fn one(home: &Path, wanted: &str) -> Result<Recorded, Failure> {
     let mut runs = all(home);
     if wanted == "latest" {
-        return runs
-            .pop()
-            .ok_or_else(|| Failure::missing("no session is kept yet", "run an agent with --output json"));
+        return runs.pop().ok_or_else(|| {
+            Failure::missing("no run has been recorded yet", "run an agent with --output json")
+        });
     }
     meant(runs, wanted, |run| run.id.as_str()).map_err(|many| match many {
         0 => Failure::missing(
-            format!("no session of the id {wanted:?} is kept"),
+            format!("no session with the id {wanted:?} is kept"),
             "`amplihack sessions list` shows those that are",
         ),
         _ => Failure::usage(

@@ -16,7 +16,7 @@ pub(super) fn table(header: &[&str]) -> Table {
 /// One line a run.
 pub(super) fn list(runs: &[Recorded]) -> String {
     if runs.is_empty() {
-        return "no session is kept yet; run an agent with --output json or --output stream-json\n"
+        return "no run has been recorded yet; run an agent with --output json or --output stream-json\n"
             .to_owned();
     }
     let mut table = table(&["session", "agent", "state", "tokens", "cost", "directory"]);
@@ -96,7 +96,7 @@ pub(super) fn cost(runs: &[Recorded]) -> String {
     for run in runs {
         table.add_row(row(run.id.to_string(), run.record.agent.to_string(), &run.record.usage));
     }
-    table.add_row(row("together".to_owned(), String::new(), &sum(runs)));
+    table.add_row(row("total".to_owned(), String::new(), &sum(runs)));
     format!("{}\n", table.trim_fmt())
 }
 
