@@ -57,7 +57,7 @@ fn a_trusted_repository_counts() {
 fn only_a_repository_can_be_trusted() {
     let sandbox = Sandbox::new();
     let output = run(&sandbox, &["config", "trust", "../home"]);
-    output.assert_code(1).assert_stdout("").assert_stderr_has("error: ../home is in no git repository");
+    output.assert_code(1).assert_stdout("").assert_stderr_has("error: ../home is not in a git repository");
 }
 
 /// A fault in a file, and the same fault as each command meets it.

@@ -141,12 +141,13 @@ fn an_unattended_run_is_exported_with_its_turns_and_changes() {
 fn a_pipe_or_a_device_is_written_to_and_not_replaced() {
     let sandbox = recorded("claude", "claude-2.1.332.jsonl");
     let whole = prepare(&sandbox, &["sessions", "export", "--markdown", "latest"]).output().stdout_text();
-    sandbox.run("mkfifo", [sandbox.work().join("pipe")]).assert_code(0);
+    sandbox.run("/usr/bin/mkfifo", [sandbox.work().join("pipe")]).assert_code(0);
     std::os::unix::fs::symlink("pipe", sandbox.work().join("link")).unwrap();
     for name in ["pipe", "link"] {
         let program = crate::world::amplihack().display();
-        let line =
-            format!("cat pipe > got & '{program}' sessions export --markdown latest --output {name} && wait");
+        let line = format!(
+            "/bin/cat pipe > got & '{program}' sessions export --markdown latest --output {name} && wait"
+        );
         sandbox.run("/bin/bash", ["-c", &line]).assert_code(0);
         assert_eq!(fs::read_to_string(sandbox.work().join("got")).unwrap(), whole, "{name}");
         assert!(!fs::symlink_metadata(sandbox.work().join(name)).unwrap().is_file(), "{name}");

@@ -248,7 +248,7 @@ fn a_run_that_goes_on_after_a_failure_is_shown_as_it_stands_and_kept() {
 #[test]
 fn what_is_no_recipe_and_no_directory_is_told_as_what_it_is() {
     let sandbox = sandbox(&[("t.yaml", "name: t\nsteps:\n  - {id: a, command: 'true'}\n")]);
-    sandbox.run("mkfifo", [sandbox.work().join("pipe")]).assert_code(0);
+    sandbox.run("/usr/bin/mkfifo", [sandbox.work().join("pipe")]).assert_code(0);
     for (args, code, why) in [
         (&["./pipe"][..], 3, "what is there is no regular file"),
         (&["."], 3, "what is there is no regular file"),
@@ -267,7 +267,7 @@ fn a_pipe_in_the_place_of_a_journal_is_waited_for_by_nobody() {
     run(&sandbox, &["recipe", "run", "t.yaml"]).assert_code(0);
     let pipe = sandbox.home().join(".amplihack/recipe-runs/pipe/journal.jsonl");
     std::fs::create_dir(pipe.parent().unwrap()).unwrap();
-    sandbox.run("mkfifo", [&pipe]).assert_code(0);
+    sandbox.run("/usr/bin/mkfifo", [&pipe]).assert_code(0);
     let list = prepare(&sandbox, &["recipe", "runs", "list"]).timeout(Duration::from_secs(20)).output();
     list.assert_code(0).assert_stdout_has("completed").assert_stderr_has("not a regular file");
 }
