@@ -54,6 +54,9 @@ async fn drive<T: Send + 'static>(
         let home = tempfile::tempdir().unwrap();
         let work = tempfile::tempdir().unwrap();
         let place = work.path().canonicalize().unwrap();
+        // What agents leave behind goes with the home.
+        let tmp = home.path().join("tmp");
+        std::fs::create_dir(&tmp).unwrap();
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent-cache");
         let options = Options { cache: Some(&cache), workspace: Some(&place) };
         let loopback = loopback(agent, &base_url, home.path(), options).unwrap();
@@ -62,6 +65,7 @@ async fn drive<T: Send + 'static>(
             .args(arguments(agent))
             .env_clear()
             .envs([("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8"), ("TERM", "xterm")])
+            .env("TMPDIR", &tmp)
             .envs(loopback.env)
             .envs(more_env.iter().copied())
             .current_dir(&place);
