@@ -123,7 +123,8 @@ fn a_run_is_listed_shown_searched_printed_and_removed() {
     run(&["sessions", "show", &id[..id.len() - 2]]).assert_code(0);
     run(&["sessions", "show", "nobody"]).assert_code(3).assert_stderr_has("sessions list");
     run(&["sessions", "search", "needle"]).assert_stdout(format!("{id} 1 text: the Needle lies here\n"));
-    run(&["sessions", "search", "nowhere"]).assert_code(1).assert_stdout("");
+    let none = run(&["sessions", "search", "nowhere"]);
+    none.assert_code(1).assert_stdout("").assert_stderr_has("no recorded run has \"nowhere\" in it");
     let cost = run(&["sessions", "cost", "--json"]).json();
     assert_eq!(cost["together"]["input_tokens"], 0);
     let tail = run(&["sessions", "tail", &id, "--follow"]);

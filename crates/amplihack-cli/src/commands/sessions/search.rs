@@ -30,6 +30,9 @@ pub(super) fn run(runs: &[Recorded], text: &str, as_json: bool) -> Result<u8, Fa
             })?;
         }
     }
+    if !found {
+        ui::plain(&format!("no recorded run has {text:?} in it"));
+    }
     Ok(u8::from(!found))
 }
 
