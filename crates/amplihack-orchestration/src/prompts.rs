@@ -117,15 +117,17 @@ fn quote(out: &mut String, what: &str, text: &str) {
     let _ = write!(out, "\n{what}:\n<<<\n{}\n>>>\n", text.strip_suffix('\n').unwrap_or(text));
 }
 
-/// `text`, or its beginning and its end where it is longer than `most` bytes.
+/// `text`, or its beginning and its end where it is longer than `most` bytes. What comes out is not, unless `most` has no room for the words
+/// in between, so that it is not shortened once more.
 pub fn shortened(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
-    let head = text.floor_char_boundary(most / 2);
-    let tail = text.ceil_char_boundary(text.len() - most / 2);
-    let left_out = tail - head;
-    format!("{}\n[… {left_out} bytes left out …]\n{}", &text[..head], &text[tail..])
+    let between = |left_out: usize| format!("\n[… {left_out} bytes left out …]\n");
+    let half = most.saturating_sub(between(text.len()).len()) / 2;
+    let head = text.floor_char_boundary(half);
+    let tail = text.ceil_char_boundary(text.len() - half);
+    format!("{}{}{}", &text[..head], between(tail - head), &text[tail..])
 }
 
 #[cfg(test)]
@@ -174,7 +176,11 @@ mod tests {
     #[test]
     fn a_shortened_text_is_cut_between_characters() {
         assert_eq!(shortened("short", 5), "short");
-        let cut = shortened(&"漢".repeat(10), 11);
-        assert_eq!(cut, "漢\n[… 24 bytes left out …]\n漢");
+        let cut = shortened(&"漢".repeat(20), 45);
+        assert_eq!(cut, "漢漢\n[… 48 bytes left out …]\n漢漢");
+        for most in 40..80 {
+            let cut = shortened(&"漢".repeat(40), most);
+            assert!(cut.len() <= most && shortened(&cut, most) == cut, "{most}: {cut}");
+        }
     }
 }

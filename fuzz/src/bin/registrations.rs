@@ -10,7 +10,7 @@ use amplihack_hooks::staging::copilot_commands;
 use amplihack_launcher::install::{Request, Scope, install, uninstall};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const SEEDS: &[&str] = &[
     "// mine\n{\n  \"model\": \"x\", // first\n  /* many\n     lines */\n  \"hooks\": {\n    \"PreToolUse\": [\n      // keep\n      {\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"their-guard\"}]},\n    ],\n    \"Notification\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"beep\"}]}]\n  },\n  \"env\": {\"A\": \"1\"}\n}\n",
@@ -85,7 +85,16 @@ fn meaning(edit: &Edit, text: &str) -> Option<String> {
             Some(text.replace("hooks={state={}}", "hooks={}"))
         }
         Edit::Block { .. } => Some(text.trim_end().to_owned()),
-        _ => value(text).ok().map(|value| value.to_string()),
+        // An event without a hook says nothing.
+        _ => value(text).ok().map(|mut value| {
+            if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
+                hooks.retain(|_, groups| *groups != json!([]));
+                if hooks.is_empty() {
+                    value.as_object_mut().map(|all| all.remove("hooks"));
+                }
+            }
+            value.to_string()
+        }),
     }
 }
 

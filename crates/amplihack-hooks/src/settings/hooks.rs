@@ -136,7 +136,9 @@ fn remove_ours(object: &CstObject, wanted: &[&str]) -> Result<(), EditError> {
         }
         removed |= here;
         let stays = event.decoded_name().is_some_and(|name| wanted.contains(&name.as_str()));
-        if here && !stays && groups.elements().is_empty() {
+        // A comment is the user's, even in an empty list.
+        let is_empty = groups.elements().is_empty() && !groups.children().iter().any(CstNode::is_comment);
+        if here && !stays && is_empty {
             event.remove();
         }
     }

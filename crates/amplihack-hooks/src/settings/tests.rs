@@ -84,6 +84,14 @@ fn what_cannot_be_read_for_sure_is_refused_with_its_line() {
 }
 
 #[test]
+fn a_comment_in_an_empty_list_of_theirs_stays() {
+    let claude = ours(AgentBinary::Claude, "/b/amplihack-hooks");
+    let theirs = "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      // none yet\n    ]\n  }\n}\n";
+    let back = claude.mark().strip(&claude.apply(Some(theirs)).unwrap()).unwrap().unwrap();
+    assert!(back.contains("// none yet") && !back.contains("amplihack"), "{back}");
+}
+
+#[test]
 fn trust_is_added_beside_theirs_and_taken_back_by_its_hash() {
     let config =
         "# mine\nmodel = \"x\" # why\n\n[hooks.state.\"/t:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n";
