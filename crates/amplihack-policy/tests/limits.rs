@@ -89,15 +89,14 @@ fn the_world_is_asked_only_by_rules_that_need_it() {
 
 #[test]
 fn whatever_keeps_a_reader_busy_is_stopped_in_time() {
-    // In a release all of them stay within the deadline. Without optimisation one stretch between two looks at the clock takes a fifth of a
-    // second, so that the bound is wide; what does not look at the clock passes it by far.
+    // Without optimisation everything takes longer, so that the bound is wide; what does not look at the clock passes it by far.
     let limits = Limits { deadline: Duration::from_millis(50), ..Limits::default() };
     for (name, script) in hostile::scripts(64 << 10) {
         let event = Event::Shell { script: script.as_bytes(), cwd: Path::new(ExampleWorld::CWD) };
         let before = worked();
         let verdict = Policy::standard().judge(&event, &ExampleWorld::default(), &limits);
         let took = worked().saturating_sub(before);
-        assert!(took < 10 * limits.deadline, "{name}: {took:?}, {}", verdict.decision);
+        assert!(took < 3 * limits.deadline, "{name}: {took:?}, {}", verdict.decision);
         assert_eq!(verdict.decision == Decision::None, verdict.reason.is_empty(), "{name}");
     }
 }

@@ -241,6 +241,10 @@ fn read(script: &Script<'_>, call: &Call<'_>) -> Vec<Use> {
         let starts =
             std::iter::once(0).chain(marked.match_indices(['=', '@', ':', ',']).map(|(at, _)| at + 1));
         for (number, start) in starts.enumerate() {
+            // One long argument with many signs is as much work as many arguments.
+            if number > 0 && script.is_late() {
+                break;
+            }
             // A path may hold these signs itself; behind the first few they all end it, so that the work is linear.
             let ends: &[char] = if number < SIGNS { &[':', ','] } else { &['=', '@', ':', ','] };
             let part = marked[start..].split(ends).next().unwrap_or_default();
