@@ -3,6 +3,7 @@
 use super::decode::ClaudeStream;
 use super::wire::Record;
 use crate::decode::fail;
+use crate::decode::lines::NO_REASON;
 use crate::decode::wire::Str;
 use crate::event::{AgentEvent, End, Permission, Summary, Totals, Usage};
 
@@ -30,9 +31,7 @@ impl ClaudeStream {
         let message = match (&result, errors.is_empty()) {
             (_, false) => errors.join("\n"),
             (Some(result), true) => result.clone(),
-            (None, true) if subtype.text().is_empty() => {
-                "the agent ended with a result that says nothing".to_owned()
-            }
+            (None, true) if subtype.text().is_empty() => NO_REASON.to_owned(),
             (None, true) => subtype.text().to_owned(),
         };
         let summary = Summary {

@@ -8,6 +8,9 @@ use serde_json::value::RawValue;
 use super::wire::{Str, record};
 use crate::event::{AgentEvent, End, Json, Raw, Warning, mend};
 
+/// Why a run failed whose result names no reason.
+pub(crate) const NO_REASON: &str = "the agent ended with a result that says nothing";
+
 /// Reads one line of JSON of one agent.
 pub(crate) trait JsonLines {
     /// Adds what the JSON text `line` says to `out`; nothing if it has no place there. On an error nothing has changed.

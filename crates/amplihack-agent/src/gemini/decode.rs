@@ -110,7 +110,7 @@ impl GeminiStream {
             ("success", Some(message)) => End::Failed { kind: FailKind::Agent, message, summary },
             _ => {
                 let message = match (line.error.message.text(), line.status.text()) {
-                    ("", "") => "the agent ended with a result that says nothing".to_owned(),
+                    ("", "") => lines::NO_REASON.to_owned(),
                     ("", status) => format!("the agent ended with the status {status}, and did not say why"),
                     (message, _) => message.to_owned(),
                 };
