@@ -88,6 +88,8 @@ fn an_authority_alone_says_what_runs() {
     assert!(!format!("{options:?}").contains("hunter2") && !format!("{options:?}").contains("lease-7"));
 }
 
+type Change = fn(&mut Options);
+
 #[test]
 fn what_the_authority_does_not_govern_is_refused_by_name() {
     let fake = Fake::new("touch \"$OUT/started\"");
@@ -95,7 +97,6 @@ fn what_the_authority_does_not_govern_is_refused_by_name() {
         governed_authority: Some(Authority::try_from(authority(&fake)).unwrap()),
         ..Options::default()
     };
-    type Change = fn(&mut Options);
     let changes: &[(Change, &str)] = &[
         (|given| given.cwd = Some("/".into()), "cwd"),
         (|given| given.env = [("AMP_API_KEY".into(), "x".into())].into(), "env"),
