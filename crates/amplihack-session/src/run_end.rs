@@ -160,19 +160,43 @@ impl RunEnd {
         end
     }
 
-    /// The end of a process whose output passed through: its exit is all that is known.
-    pub(crate) fn of_process(output: &mut ProcessOutput) -> Self {
-        let exit = output.exit;
+    /// The end of a process of which only the exit is known.
+    pub fn of_exit(exit: Exit) -> Self {
         let event = if exit.success() {
             EndEvent::success(Summary::default())
         } else {
             EndEvent::failed(FailKind::Exit, format!("the agent ended with {exit}"))
         };
+        let mut end = Self::new(event, Evidence::Exit);
+        end.event.summary.exit = Some(exit);
+        end
+    }
+
+    /// The end of a process whose stream the caller reads. Its outputs are not in it.
+    pub fn of_output(output: &ProcessOutput) -> Self {
+        let event = Self::of_exit(output.exit).event;
+        let mut end = Self::with_output(event, Evidence::Exit, output);
+        end.survivors.clone_from(&output.survivors);
+        end.background.clone_from(&output.background);
+        end
+    }
+
+    /// The end of a process whose output passed through: its exit is all that is known.
+    pub(crate) fn of_process(output: &mut ProcessOutput) -> Self {
+        let event = Self::of_exit(output.exit).event;
         Self::of_stream(event, Evidence::Exit, output)
     }
 
     /// The end of a process whose stream supports `event`. What was done to the process comes first.
     pub(crate) fn of_stream(event: EndEvent, evidence: Evidence, output: &mut ProcessOutput) -> Self {
+        let mut end = Self::with_output(event, evidence, output);
+        end.survivors = std::mem::take(&mut output.survivors);
+        end.background = std::mem::take(&mut output.background);
+        end.stderr = std::mem::take(&mut output.stderr);
+        end
+    }
+
+    fn with_output(event: EndEvent, evidence: Evidence, output: &ProcessOutput) -> Self {
         let mut end = Self::new(event, evidence);
         end.event.summary.exit = Some(output.exit);
         match output.cause {
@@ -203,9 +227,6 @@ impl RunEnd {
             end.event.become_failure(FailKind::PromptUnread, reason);
             end.evidence = Evidence::Prompt;
         }
-        end.survivors = std::mem::take(&mut output.survivors);
-        end.background = std::mem::take(&mut output.background);
-        end.stderr = std::mem::take(&mut output.stderr);
         end
     }
 

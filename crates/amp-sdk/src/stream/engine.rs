@@ -182,11 +182,14 @@ impl Engine {
             let left: Vec<String> = outcome.survivors.iter().map(ToString::to_string).collect();
             self.warn(format!("the CLI left processes that do not end: {}", left.join(", ")));
         }
+        if let Some(bytes) = outcome.unread {
+            self.warn(format!("the CLI ended with {bytes} bytes of the prompt unread"));
+        }
         if !self.lines.over {
             let error = self.why(outcome, end);
             self.fail(launch.scrub(error));
         } else if outcome.cause == EndCause::Ended && !outcome.exit.success() {
-            self.warn(format!("exit code {} after the result", outcome.exit.code()));
+            self.warn(format!("{} after the result", outcome.exit));
         }
     }
 

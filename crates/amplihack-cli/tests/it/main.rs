@@ -53,7 +53,6 @@ mod real_signals;
 mod real_streams;
 mod real_terminal;
 mod real_walls;
-mod real_words;
 mod recipe;
 mod recipe_bundled;
 mod recipe_cases;
