@@ -39,6 +39,9 @@ pub mod version;
 /// The messages of the stream.
 pub use amplihack_agent::amp::wire;
 
+/// The end of a run, which [`CliEnd`] wraps.
+pub use amplihack_session::{Denials, Evidence, RunEnd, RunOutcome};
+
 pub use error::{CliEnd, Error, ErrorKind, Result, StderrTail, Wait};
 pub use governed::Authority;
 pub use manage::{Amp, DEFAULT_TIMEOUT};
@@ -48,7 +51,7 @@ pub use options::{ContinueThread, Options, log_level, mode, visibility};
 pub use plan::{Plan, plan};
 pub use prompt::{InputContent, Prompt, UserInputMessage, create_user_message};
 pub use rule::{Action, Permission, PermissionOptions, create_permission};
-pub use run::run;
+pub use run::{Answer, answer, run};
 pub use stream::{MessageStream, execute};
 pub use surface::{Ssh, Surface};
 pub use threads::ThreadSummary;

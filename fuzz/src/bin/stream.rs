@@ -6,7 +6,7 @@ use amplihack_agent::decode::decoder;
 use amplihack_agent::framer::{Frame, Framer};
 use amplihack_agent::ledger::Ledger;
 use amplihack_agent::profile;
-use amplihack_agent::{AgentBinary, AgentEvent, End};
+use amplihack_agent::{AgentBinary, AgentEvent, EndEvent};
 use amplihack_fuzz::{Target, run, seeds};
 use amplihack_utils::sys::Exit;
 

@@ -22,7 +22,7 @@ fn nothing_starts_before_the_first_poll() {
         assert!(stream.next().await.unwrap().unwrap().is_final());
         assert!(fake.path("started").exists());
         assert!(stream.next().await.is_none() && stream.next().await.is_none());
-        assert_eq!(stream.end().unwrap().exit_code, Some(0));
+        assert_eq!(stream.end().unwrap().exit_code(), Some(0));
     });
     // Not even a check, and no panic without a runtime.
     drop(execute("", Options { stream_timeout_ms: 0, ..Options::default() }));
@@ -143,7 +143,7 @@ fn programs_without_a_runtime_do_the_same() {
     let mut messages = amp_sdk::blocking::execute("x", fake.options());
     let kinds: Vec<String> = messages.by_ref().map(|message| message.unwrap().kind().to_owned()).collect();
     assert_eq!(kinds, ["system", "result"]);
-    assert_eq!(messages.end().unwrap().exit_code, Some(0));
+    assert_eq!(messages.end().unwrap().exit_code(), Some(0));
     // Within a runtime too.
     let inside = block_on(async { amp_sdk::blocking::run("x", fake.options()) });
     assert_eq!(inside.unwrap(), "ok");

@@ -67,4 +67,5 @@ mod sessions;
 mod soak;
 mod tutorial;
 mod world;
+mod wrappers;
 mod xpia_defend;
