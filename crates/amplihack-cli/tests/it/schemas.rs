@@ -7,7 +7,7 @@ use amplihack_testkit::printed::{Asked, DIRECTORY, ROWS, Row, broken};
 use amplihack_testkit::{Sandbox, Script, workspace};
 use serde_json::{Value, json};
 
-use crate::fakes::fakes;
+use crate::fakes::{RECIPE_OPTIONS, fakes};
 use crate::help::commands;
 use crate::world::{prepare, run};
 
@@ -159,6 +159,21 @@ fn a_run_is_kept_and_printed_as_the_schemas_say() {
     }
     let run = fs::read_to_string(directory.join("run.json")).unwrap();
     agree("run", &serde_json::from_str(&run).unwrap(), "run.json");
+}
+
+#[test]
+fn a_key_that_an_agent_or_a_script_wrote_twice_is_printed_once() {
+    let sandbox = fakes();
+    let line = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"1","name":"Bash","input":{"command":"ls","command":"id"}}]}}"#;
+    // The test kit refuses the output itself if a key is there twice.
+    let output = prepare(&sandbox, &["stream", "decode", "--agent", "claude"]).stdin(line).output();
+    let events = output.json_lines();
+    let call = events.iter().find(|event| event["type"] == "tool_call").unwrap();
+    assert_eq!(call["input"], json!({ "command": "id" }));
+    let recipe = "name: twice\nsteps:\n  - id: a\n    type: bash\n    command: printf '{\"k\":1,\"k\":2}'\n    output: made\n";
+    sandbox.write("work/twice.yaml", recipe);
+    let output = run(&sandbox, &[&["recipe", "run", "twice.yaml"], &RECIPE_OPTIONS[..]].concat());
+    assert_eq!(output.assert_code(0).json()["context"]["made"], json!({ "k": 2 }), "{output}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is printed about runs: sessions, recipes, unattended work.
 
-use amplihack_agent::event::{Envelope, Totals};
-use amplihack_session::{Report, RunRecord};
+use amplihack_agent::event::{Envelope, RunOutcome, Totals};
+use amplihack_session::{Evidence, Report, RunEnd, RunRecord};
 use serde_json::{Value, json};
 
 use super::policy::exit_code;
@@ -28,15 +28,15 @@ fn usage() -> Value {
 
 /// The end of a run.
 fn end() -> Value {
-    typed::<amplihack_agent::End>()
+    typed::<RunEnd>()
 }
 
 fn outcome() -> Value {
-    text()
+    typed::<RunOutcome>()
 }
 
 fn evidence() -> Value {
-    text()
+    typed::<Evidence>()
 }
 
 /// A recorded run: `run.json`, its id, and its state.
