@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use amplihack_testkit::printed::{Asked, DIRECTORY, ROWS, Row, broken};
+use amplihack_testkit::printed::{DIRECTORY, JsonRequest, PrintedJson, ROWS, violations};
 use amplihack_testkit::{Sandbox, Script, workspace};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::world::{prepare, run};
 
 #[track_caller]
 fn agree(schema: &str, value: &Value, what: &str) {
-    if let Some(why) = broken(schema, value) {
+    if let Some(why) = violations(schema, value) {
         panic!("{what}: {why}\n{value:#}");
     }
 }
@@ -23,13 +23,13 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 /// The options of `words` that ask for JSON, by its help: each as the table of the test kit has it.
-fn options(help: &str) -> Vec<Asked> {
+fn options(help: &str) -> Vec<JsonRequest> {
     let mut found = Vec::new();
     let own = |line: &str, option: &str| line.trim_start().split([' ', ',']).any(|word| word == option);
     let text = help.split("\nDiagnostics:").next().unwrap_or_default();
     for (at, line) in text.lines().enumerate() {
         if own(line, "--json") && line.trim_start().starts_with('-') {
-            found.push(Asked::Flag("--json"));
+            found.push(JsonRequest::Flag("--json"));
         }
         for value in ["json", "stream-json", "jsonl"] {
             if line.trim_start().starts_with(&format!("- {value}:")) {
@@ -38,7 +38,10 @@ fn options(help: &str) -> Vec<Asked> {
                     .filter_map(|line| line.split_whitespace().find(|word| word.starts_with("--")))
                     .last();
                 let option = option.unwrap_or_else(|| panic!("{value} belongs to no option:\n{help}"));
-                found.push(Asked::Value(Vec::leak(vec![&*option.to_owned().leak()]), Vec::leak(vec![value])));
+                found.push(JsonRequest::Value(
+                    Vec::leak(vec![&*option.to_owned().leak()]),
+                    Vec::leak(vec![value]),
+                ));
             }
         }
     }
@@ -46,14 +49,14 @@ fn options(help: &str) -> Vec<Asked> {
 }
 
 /// The rows of the command `words` of `amplihack`.
-fn of(words: &[String]) -> impl Iterator<Item = &'static Row> {
+fn rows_of(words: &[String]) -> impl Iterator<Item = &'static PrintedJson> {
     ROWS.iter().filter(move |row| row.program == "amplihack" && row.words == words)
 }
 
 /// Whether `row` is asked for by `option`.
-fn covers(row: &Row, option: Asked) -> bool {
+fn covers(row: &PrintedJson, option: JsonRequest) -> bool {
     match (row.asked, option) {
-        (Asked::Value(names, values), Asked::Value(name, value)) => {
+        (JsonRequest::Value(names, values), JsonRequest::Value(name, value)) => {
             names.contains(&name[0]) && values.contains(&value[0])
         }
         (asked, option) => asked == option,
@@ -73,7 +76,7 @@ fn every_command_with_json_has_a_schema_and_every_schema_a_command() {
         for option in options(&help) {
             asked += 1;
             assert!(
-                of(words).any(|row| covers(row, option)),
+                rows_of(words).any(|row| covers(row, option)),
                 "`{}` has {option:?} and no row in crates/amplihack-testkit/src/printed/rows.rs",
                 words.join(" ")
             );
@@ -81,7 +84,7 @@ fn every_command_with_json_has_a_schema_and_every_schema_a_command() {
         // What prints nothing but JSON says so in its first line, and has no option for it.
         let about = help.lines().next().unwrap_or_default();
         if about.contains("JSON") {
-            assert!(of(words).next().is_some(), "`{}`: {about}", words.join(" "));
+            assert!(rows_of(words).next().is_some(), "`{}`: {about}", words.join(" "));
         }
     }
     assert!(asked > 50, "{asked} options were found in the help of {} commands", all.len());
@@ -102,13 +105,13 @@ fn every_command_with_json_has_a_schema_and_every_schema_a_command() {
 fn an_object_of_ours_has_no_key_that_its_schema_lacks() {
     let sandbox = fakes();
     let answer = run(&sandbox, &["which", "--json"]).json();
-    assert_eq!(broken("which", &answer), None);
+    assert_eq!(violations("which", &answer), None);
     let mut more = answer;
     more["more"] = json!(1);
-    assert!(broken("which", &more).is_some());
+    assert!(violations("which", &more).is_some());
     let error = run(&sandbox, &["which", "--json", "--no-such-option"]).json();
     assert_eq!(error["error"]["kind"], "usage", "{error}");
-    assert_eq!(broken("error", &error), None);
+    assert_eq!(violations("error", &error), None);
 }
 
 #[test]
@@ -196,12 +199,12 @@ fn the_schema_of_events_refuses_what_is_none() {
         if bad[key].is_null() {
             bad.as_object_mut().unwrap().remove(key);
         }
-        assert!(broken("event", &bad).is_some(), "{bad}");
+        assert!(violations("event", &bad).is_some(), "{bad}");
     }
     let end = |end: Value| {
         let mut event = json!({ "seq": 0, "at": "2026-11-28T10:00:00Z", "type": "end" });
         event.as_object_mut().unwrap().extend(end.as_object().unwrap().clone());
-        broken("event", &event).is_none()
+        violations("event", &event).is_none()
     };
     assert!(end(json!({ "end": "failed", "kind": "auth", "message": "no", "exit": { "code": 1 } })));
     assert!(end(json!({ "end": "success", "text": "x", "exit": { "signal": 2 } })));

@@ -30,7 +30,7 @@ fn run(arguments: &[&str], stdin: &[u8]) -> Output {
 /// Exactly one JSON object, denying in the shape that every host takes.
 fn assert_denied(output: &Output, what: &str) {
     let object = json::parse(&output.stdout).unwrap();
-    assert_eq!(printed::broken("hook", &object), None, "{what}");
+    assert_eq!(printed::violations("hook", &object), None, "{what}");
     assert_eq!(object["hookSpecificOutput"]["permissionDecision"], "deny", "{what}: {output:?}");
     assert_eq!(object["decision"], "block", "{what}");
     assert_eq!(output.status.code(), Some(2), "{what}");

@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::{Output, json};
-pub use rows::{Asked, Form, ROWS, Row, Stream};
+pub use rows::{Cardinality, JsonRequest, PrintedJson, PrintedOn, ROWS};
 
 /// The programs whose output is ours.
 const PROGRAMS: [&str; 4] = ["amplihack", "amplihack-hooks", "recipe-runner-rs", "xpia-defend"];
@@ -32,15 +32,15 @@ pub fn check(command: &[OsString], output: &Output) {
 }
 
 fn checked(command: &[OsString], output: &Output) -> Result<(), String> {
-    let Some((program, args)) = ours(command) else { return Ok(()) };
+    let Some((program, args)) = own_program(command) else { return Ok(()) };
     for row in ROWS.iter().filter(|row| row.is_asked(program, &args)) {
         match row.stream {
-            Stream::Stdout => held(row, &output.stdout, output)?,
-            Stream::Stderr => {
+            PrintedOn::Stdout => verify(row, &output.stdout, output)?,
+            PrintedOn::Stderr => {
                 // Between the objects are lines for people.
                 let text = String::from_utf8_lossy(&output.stderr);
                 let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('{')).collect();
-                held(row, lines.join("\n").as_bytes(), output)?;
+                verify(row, lines.join("\n").as_bytes(), output)?;
             }
         }
     }
@@ -48,7 +48,7 @@ fn checked(command: &[OsString], output: &Output) -> Result<(), String> {
 }
 
 /// The one of our programs that `command` runs, itself or below another program such as `setpriv`, and its arguments.
-fn ours(command: &[OsString]) -> Option<(&'static str, Vec<&str>)> {
+fn own_program(command: &[OsString]) -> Option<(&'static str, Vec<&str>)> {
     let name = |word: &OsStr| {
         let file = Path::new(word).file_name()?;
         PROGRAMS.into_iter().find(|program| file == *program)
@@ -59,7 +59,7 @@ fn ours(command: &[OsString]) -> Option<(&'static str, Vec<&str>)> {
     Some((name(program)?, args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect()))
 }
 
-fn held(row: &Row, text: &[u8], output: &Output) -> Result<(), String> {
+fn verify(row: &PrintedJson, text: &[u8], output: &Output) -> Result<(), String> {
     let documents = match json::documents(text) {
         Ok(documents) => documents,
         // What a signal cut off is not whole.
@@ -67,12 +67,12 @@ fn held(row: &Row, text: &[u8], output: &Output) -> Result<(), String> {
         Err((_, why)) => return Err(format!("what `{}` printed is not its JSON: {why}", row.name())),
     };
     let failures = documents.iter().filter(|document| is_error(document)).count();
-    if row.form == Form::Document && documents.len() - failures > 1 || failures > 1 {
+    if row.form == Cardinality::Document && documents.len() - failures > 1 || failures > 1 {
         return Err(format!("`{}` printed {} documents", row.name(), documents.len()));
     }
     for document in &documents {
         let schema = if is_error(document) { ERROR } else { row.schema };
-        broken(schema, document).map_or(Ok(()), |why| {
+        violations(schema, document).map_or(Ok(()), |why| {
             Err(format!("`{}` printed what {DIRECTORY}/{schema}.json does not allow:\n{why}", row.name()))
         })?;
     }
@@ -86,7 +86,7 @@ fn is_error(document: &Value) -> bool {
 }
 
 /// The ways in which `value` breaks the schema `name`; `None` if it keeps it.
-pub fn broken(name: &str, value: &Value) -> Option<String> {
+pub fn violations(name: &str, value: &Value) -> Option<String> {
     let validator = validator(name);
     let found: Vec<String> = validator
         .iter_errors(value)
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    fn said(command: &str, stdout: &str) -> Result<(), String> {
+    fn check_stdout(command: &str, stdout: &str) -> Result<(), String> {
         let command: Vec<OsString> = command.split(' ').map(OsString::from).collect();
         checked(&command, &printed(stdout, None))
     }
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_key_twice_an_unknown_key_and_text_are_refused_where_json_was_asked_for() {
-        assert_eq!(said("/x/amplihack which --json", GOOD), Ok(()));
+        assert_eq!(check_stdout("/x/amplihack which --json", GOOD), Ok(()));
         let twice = GOOD.replace("\"file\"", "\"session\":null,\"file\"");
         for (stdout, why) in [
             (twice.as_str(), "\"session\" is there twice"),
@@ -150,12 +150,12 @@ mod tests {
             (&GOOD.repeat(2), "2 documents"),
             (r#"{"error":{"kind":"x","message":"m","hint":null,"context":{},"more":1}}"#, "error.json"),
         ] {
-            let found = said("/x/amplihack which --json", stdout).unwrap_err();
+            let found = check_stdout("/x/amplihack which --json", stdout).unwrap_err();
             assert!(found.contains(why), "{stdout}: {found}");
-            assert_eq!(said("/x/amplihack which", stdout), Ok(()), "{stdout}");
+            assert_eq!(check_stdout("/x/amplihack which", stdout), Ok(()), "{stdout}");
         }
         assert_eq!(
-            said(
+            check_stdout(
                 "/x/amplihack which --json",
                 r#"{"error":{"kind":"x","message":"m","hint":null,"context":{}}}"#
             ),
@@ -171,7 +171,7 @@ mod tests {
             "/t/amplihack --log-level debug which --json",
             "/t/amplihack --log-file=x which --json",
         ] {
-            assert!(said(command, "no JSON").is_err(), "{command}");
+            assert!(check_stdout(command, "no JSON").is_err(), "{command}");
         }
         for command in [
             "/t/amplihack which",
@@ -180,7 +180,7 @@ mod tests {
             "/bin/echo amplihack which --json",
             "/t/amplihack claude --prompt x -- --json",
         ] {
-            assert_eq!(said(command, "no JSON"), Ok(()), "{command}");
+            assert_eq!(check_stdout(command, "no JSON"), Ok(()), "{command}");
         }
     }
 

@@ -2,26 +2,26 @@
 
 /// A document, or a series of them, that a command prints.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct PrintedJson {
     /// The program.
     pub program: &'static str,
     /// The command: the words behind the program.
     pub words: &'static [&'static str],
     /// The arguments that ask for it.
-    pub asked: Asked,
+    pub asked: JsonRequest,
     /// The arguments that ask for something else in its place.
     pub unless: &'static [&'static str],
     /// One document or a series.
-    pub form: Form,
+    pub form: Cardinality,
     /// The stream that carries it.
-    pub stream: Stream,
+    pub stream: PrintedOn,
     /// The schema, by its name in `docs/reference/schemas`.
     pub schema: &'static str,
 }
 
 /// The arguments that ask for JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum JsonRequest {
     /// None: the command prints nothing else.
     Always,
     /// This flag.
@@ -32,7 +32,7 @@ pub enum Asked {
 
 /// The number of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum Cardinality {
     /// At most one, and one more that reports a failure.
     Document,
     /// One on each line, as they come.
@@ -41,49 +41,55 @@ pub enum Form {
 
 /// A standard stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum PrintedOn {
     /// Where data goes.
     Stdout,
     /// Where progress goes.
     Stderr,
 }
 
-const JSON: Asked = Asked::Flag("--json");
+const JSON: JsonRequest = JsonRequest::Flag("--json");
 const OUTPUT: &[&str] = &["--output"];
 const FORMAT: &[&str] = &["--format", "-f"];
 
-const fn row(words: &'static [&'static str], asked: Asked, schema: &'static str) -> Row {
-    Row {
+const fn row(words: &'static [&'static str], asked: JsonRequest, schema: &'static str) -> PrintedJson {
+    PrintedJson {
         program: "amplihack",
         words,
         asked,
         unless: &[],
-        form: Form::Document,
-        stream: Stream::Stdout,
+        form: Cardinality::Document,
+        stream: PrintedOn::Stdout,
         schema,
     }
 }
 
-const fn lines(words: &'static [&'static str], asked: Asked, schema: &'static str) -> Row {
-    Row { form: Form::Lines, ..row(words, asked, schema) }
+const fn lines(words: &'static [&'static str], asked: JsonRequest, schema: &'static str) -> PrintedJson {
+    PrintedJson { form: Cardinality::Lines, ..row(words, asked, schema) }
 }
 
 /// What a launch prints with `--output json`.
-const fn report(words: &'static [&'static str]) -> Row {
-    Row { unless: &["--dry-run", "--auto"], ..row(words, Asked::Value(OUTPUT, &["json"]), "report") }
+const fn report(words: &'static [&'static str]) -> PrintedJson {
+    PrintedJson {
+        unless: &["--dry-run", "--auto"],
+        ..row(words, JsonRequest::Value(OUTPUT, &["json"]), "report")
+    }
 }
 
 /// What a launch prints with `--output stream-json`.
-const fn events(words: &'static [&'static str]) -> Row {
-    Row { unless: &["--dry-run", "--auto"], ..lines(words, Asked::Value(OUTPUT, &["stream-json"]), "event") }
+const fn events(words: &'static [&'static str]) -> PrintedJson {
+    PrintedJson {
+        unless: &["--dry-run", "--auto"],
+        ..lines(words, JsonRequest::Value(OUTPUT, &["stream-json"]), "event")
+    }
 }
 
-const fn of(program: &'static str, words: &'static [&'static str], schema: &'static str) -> Row {
-    Row { program, ..row(words, Asked::Always, schema) }
+const fn program(program: &'static str, words: &'static [&'static str], schema: &'static str) -> PrintedJson {
+    PrintedJson { program, ..row(words, JsonRequest::Always, schema) }
 }
 
 /// Every document. The schemas' page is made from this table, and a test holds it to `--help`.
-pub const ROWS: &[Row] = &[
+pub const ROWS: &[PrintedJson] = &[
     report(&["claude"]),
     report(&["copilot"]),
     report(&["codex"]),
@@ -106,10 +112,10 @@ pub const ROWS: &[Row] = &[
     row(&["doctor"], JSON, "doctor"),
     row(&["install"], JSON, "install"),
     row(&["uninstall"], JSON, "install"),
-    row(&["recipe", "run"], Asked::Value(FORMAT, &["json"]), "recipe-run"),
-    Row {
-        stream: Stream::Stderr,
-        ..lines(&["recipe", "run"], Asked::Value(&["--progress"], &["jsonl"]), "recipe-progress")
+    row(&["recipe", "run"], JsonRequest::Value(FORMAT, &["json"]), "recipe-run"),
+    PrintedJson {
+        stream: PrintedOn::Stderr,
+        ..lines(&["recipe", "run"], JsonRequest::Value(&["--progress"], &["jsonl"]), "recipe-progress")
     },
     row(&["recipe", "list"], JSON, "recipe-list"),
     row(&["recipe", "validate"], JSON, "recipe-validate"),
@@ -120,7 +126,7 @@ pub const ROWS: &[Row] = &[
     row(&["remote", "exec"], JSON, "remote-exec"),
     row(&["remote", "start"], JSON, "remote-start"),
     row(&["remote", "list"], JSON, "remote-list"),
-    Row { unless: &["--follow", "--setup"], ..row(&["remote", "output"], JSON, "remote-output") },
+    PrintedJson { unless: &["--follow", "--setup"], ..row(&["remote", "output"], JSON, "remote-output") },
     row(&["remote", "kill"], JSON, "remote-kill"),
     row(&["remote", "status"], JSON, "remote-status"),
     row(&["remote", "wait"], JSON, "remote-wait"),
@@ -132,36 +138,36 @@ pub const ROWS: &[Row] = &[
     row(&["sessions", "list"], JSON, "sessions-list"),
     row(&["sessions", "show"], JSON, "sessions-show"),
     lines(&["sessions", "search"], JSON, "sessions-search"),
-    lines(&["sessions", "tail"], Asked::Always, "event"),
-    row(&["sessions", "export"], Asked::Flag("--otel"), "sessions-export-otel"),
+    lines(&["sessions", "tail"], JsonRequest::Always, "sessions-tail"),
+    row(&["sessions", "export"], JsonRequest::Flag("--otel"), "sessions-export-otel"),
     row(&["sessions", "cost"], JSON, "sessions-cost"),
-    lines(&["stream", "decode"], Asked::Always, "event"),
+    lines(&["stream", "decode"], JsonRequest::Always, "event"),
     row(&["config", "show"], JSON, "config-show"),
-    Row { unless: &["--batch"], ..row(&["policy", "check"], JSON, "policy-check") },
-    lines(&["policy", "check"], Asked::Flag("--batch"), "policy-check-batch"),
+    PrintedJson { unless: &["--batch"], ..row(&["policy", "check"], JSON, "policy-check") },
+    lines(&["policy", "check"], JsonRequest::Flag("--batch"), "policy-check-batch"),
     row(&["policy", "explain"], JSON, "policy-explain"),
     row(&["policy", "test"], JSON, "policy-test"),
     row(&["policy", "list"], JSON, "policy-list"),
     row(&["policy", "export"], JSON, "policy-export"),
     row(&["audit", "show"], JSON, "audit-show"),
     row(&["audit", "verify"], JSON, "audit-verify"),
-    of("amplihack", &["hook"], "hook"),
-    of("amplihack-hooks", &[], "hook"),
-    Row {
-        asked: Asked::Value(&["--output-format"], &["json"]),
+    program("amplihack", &["hook"], "hook"),
+    program("amplihack-hooks", &[], "hook"),
+    PrintedJson {
+        asked: JsonRequest::Value(&["--output-format"], &["json"]),
         unless: &["--validate-only", "--explain", "list", "update"],
-        ..of("recipe-runner-rs", &[], "recipe-run")
+        ..program("recipe-runner-rs", &[], "recipe-run")
     },
-    of("xpia-defend", &["validate-content"], "xpia-defend"),
-    of("xpia-defend", &["validate-bash"], "xpia-defend"),
-    of("xpia-defend", &["validate-webfetch"], "xpia-defend"),
-    of("xpia-defend", &["validate-agent"], "xpia-defend"),
-    of("xpia-defend", &["health"], "xpia-defend-health"),
-    of("xpia-defend", &["patterns"], "xpia-defend-patterns"),
-    of("xpia-defend", &["config"], "xpia-defend-config"),
+    program("xpia-defend", &["validate-content"], "xpia-defend"),
+    program("xpia-defend", &["validate-bash"], "xpia-defend"),
+    program("xpia-defend", &["validate-webfetch"], "xpia-defend"),
+    program("xpia-defend", &["validate-agent"], "xpia-defend"),
+    program("xpia-defend", &["health"], "xpia-defend-health"),
+    program("xpia-defend", &["patterns"], "xpia-defend-patterns"),
+    program("xpia-defend", &["config"], "xpia-defend-config"),
 ];
 
-impl Row {
+impl PrintedJson {
     /// The command as it is written.
     pub fn name(&self) -> String {
         std::iter::once(&self.program).chain(self.words).copied().collect::<Vec<_>>().join(" ")
@@ -170,16 +176,16 @@ impl Row {
     /// The arguments that ask for it, as they are written; empty where there are none.
     pub fn option(&self) -> String {
         match self.asked {
-            Asked::Always => String::new(),
-            Asked::Flag(flag) => flag.to_owned(),
-            Asked::Value(names, values) => format!("{} {}", names[0], values.join("|")),
+            JsonRequest::Always => String::new(),
+            JsonRequest::Flag(flag) => flag.to_owned(),
+            JsonRequest::Value(names, values) => format!("{} {}", names[0], values.join("|")),
         }
     }
 
     /// Whether `program` with `args` prints it.
     pub(super) fn is_asked(&self, program: &str, args: &[&str]) -> bool {
         let own = args.split(|arg| *arg == "--").next().unwrap_or_default();
-        let own = behind_globals(own);
+        let own = without_global_options(own);
         let is_this = |row: &Self| row.program == program && own.starts_with(row.words);
         let deepest = ROWS.iter().filter(|row| is_this(row)).map(|row| row.words.len()).max();
         let has = |flag: &str| {
@@ -192,15 +198,17 @@ impl Row {
             && !["--help", "-h", "--version", "-V"].into_iter().any(has)
             && !self.unless.iter().copied().any(has)
             && match self.asked {
-                Asked::Always => true,
-                Asked::Flag(flag) => has(flag),
-                Asked::Value(names, values) => given(own, names).is_some_and(|value| values.contains(&value)),
+                JsonRequest::Always => true,
+                JsonRequest::Flag(flag) => has(flag),
+                JsonRequest::Value(names, values) => {
+                    option_value(own, names).is_some_and(|value| values.contains(&value))
+                }
             }
     }
 }
 
 /// `args` without the options that every command has.
-fn behind_globals<'a, 'b>(mut args: &'b [&'a str]) -> &'b [&'a str] {
+fn without_global_options<'a, 'b>(mut args: &'b [&'a str]) -> &'b [&'a str] {
     loop {
         args = match args {
             ["--log-level" | "--log-file", _, rest @ ..] => rest,
@@ -213,7 +221,7 @@ fn behind_globals<'a, 'b>(mut args: &'b [&'a str]) -> &'b [&'a str] {
 }
 
 /// The value of the last option of `names` in `args`: in the next word, behind `=`, or behind a letter.
-fn given<'a>(args: &[&'a str], names: &[&str]) -> Option<&'a str> {
+fn option_value<'a>(args: &[&'a str], names: &[&str]) -> Option<&'a str> {
     let mut found = None;
     for (at, arg) in args.iter().enumerate() {
         for name in names {

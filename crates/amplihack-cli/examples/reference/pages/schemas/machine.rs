@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::shape::{
-    agent, anything, count, either, flag, integer, list, map, nullable, object, text, time, words,
+    agent, any_of, anything, count, flag, integer, list, map, nullable, object, text, time, words,
 };
 
 /// The places that an answer about the active agent comes from.
@@ -63,7 +63,7 @@ pub(super) fn doctor() -> Value {
             object([("requested", text()), ("auto_threshold_bytes", count()), ("agents", list(channel))]),
         ),
         ("active_agent", object([("agent", agent()), ("source", source()), ("file", nullable(text()))])),
-        ("agents", list(either([found, missing]))),
+        ("agents", list(any_of([found, missing]))),
         ("hooks", object([("agents", list(hooks)), ("note", text())])),
         ("tools", list(object([("name", text()), ("version", nullable(text()))]))),
         ("broken", list(text())),
@@ -123,5 +123,5 @@ pub(super) fn amp_permissions_test() -> Value {
         ("error", text()),
         ("details", list(issue)),
     ]);
-    either([decided, refused])
+    any_of([decided, refused])
 }

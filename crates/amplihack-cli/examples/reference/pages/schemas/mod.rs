@@ -8,7 +8,7 @@ mod shape;
 
 use std::fmt::Write as _;
 
-use amplihack_testkit::printed::{Form, ROWS, Stream};
+use amplihack_testkit::printed::{Cardinality, PrintedOn, ROWS};
 use serde_json::Value;
 
 use super::Page;
@@ -105,6 +105,11 @@ const SCHEMAS: &[Schema] = &[
     schema("sessions-list", "The recorded runs", runs::sessions_list),
     schema("sessions-search", "A match in a recorded run", runs::sessions_search),
     schema("sessions-show", "A recorded run, or an unattended one", runs::sessions_show),
+    schema(
+        "sessions-tail",
+        "A line of a session's journal, an event as the version that ran it wrote it",
+        runs::sessions_tail,
+    ),
     schema("which", "The agent in charge", machine::which),
     schema("xpia-defend", "The defender's judgment", policy::defend),
     schema("xpia-defend-config", "The settings of the defender", policy::defend_config),
@@ -116,7 +121,7 @@ const SCHEMAS: &[Schema] = &[
 pub(super) fn pages() -> impl Iterator<Item = Page> {
     SCHEMAS.iter().map(|one| Page {
         path: format!("docs/reference/schemas/{}.json", one.name),
-        text: Box::new(|| shape::document(one.title, (one.schema)())),
+        text: Box::new(|| shape::file_text(one.title, (one.schema)())),
     })
 }
 
@@ -126,9 +131,9 @@ pub(super) fn page() -> String {
     let mut table = Table::new(&["command", "with", "prints", "schema"]);
     for row in ROWS {
         let form = match (row.form, row.stream) {
-            (Form::Document, _) => "one document",
-            (Form::Lines, Stream::Stdout) => "a line for each",
-            (Form::Lines, Stream::Stderr) => "a line for each, on stderr",
+            (Cardinality::Document, _) => "one document",
+            (Cardinality::Lines, PrintedOn::Stdout) => "a line for each",
+            (Cardinality::Lines, PrintedOn::Stderr) => "a line for each, on stderr",
         };
         let option = row.option();
         let link = format!("[{}](schemas/{}.json)", title(row.schema), row.schema);

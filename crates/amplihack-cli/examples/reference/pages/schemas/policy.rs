@@ -6,7 +6,7 @@ use amplihack_policy::rules;
 use serde_json::{Value, json};
 
 use super::shape::{
-    and, anything, count, either, flag, integer, list, map, nullable, number, object, text, time, words,
+    any_of, anything, count, flag, integer, list, map, merged, nullable, number, object, text, time, words,
 };
 
 fn decision() -> Value {
@@ -31,7 +31,7 @@ pub(super) fn check() -> Value {
 }
 
 pub(super) fn check_batch() -> Value {
-    either([check(), object([("error", text()), ("line", count())])])
+    any_of([check(), object([("error", text()), ("line", count())])])
 }
 
 pub(super) fn explain() -> Value {
@@ -44,7 +44,7 @@ pub(super) fn explain() -> Value {
         ("spans", list(span())),
     ]);
     let more = object([("would_be", nullable(decision())), ("hits", list(hit)), ("undecided", list(text()))]);
-    and(verdict(command), &more)
+    merged(verdict(command), &more)
 }
 
 pub(super) fn test() -> Value {
@@ -214,7 +214,7 @@ pub(super) fn defend() -> Value {
         ("metadata", metadata),
         ("timestamp", time()),
     ]);
-    either([answer, unknown()])
+    any_of([answer, unknown()])
 }
 
 pub(super) fn defend_health() -> Value {
@@ -224,13 +224,13 @@ pub(super) fn defend_health() -> Value {
         ("version", text()),
         ("rules", count()),
     ]);
-    either([health, unknown()])
+    any_of([health, unknown()])
 }
 
 pub(super) fn defend_patterns() -> Value {
     let rule =
         object([("id", text()), ("category", text()), ("decision", decision()), ("description", text())]);
-    either([list(rule), unknown()])
+    any_of([list(rule), unknown()])
 }
 
 pub(super) fn defend_config() -> Value {
@@ -243,7 +243,7 @@ pub(super) fn defend_config() -> Value {
         ("blacklist_domains", list(text())),
         ("whitelist_domains", list(text())),
     ]);
-    either([config, unknown()])
+    any_of([config, unknown()])
 }
 
 /// The object that is printed instead when a command fails.

@@ -4,7 +4,7 @@ use amplihack_remote::{Backend, CommandMode, SessionStatus};
 use serde_json::Value;
 
 use super::policy::{exit_code, failure};
-use super::shape::{and, count, either, flag, integer, list, map, nullable, object, text, time, words};
+use super::shape::{any_of, count, flag, integer, list, map, merged, nullable, object, text, time, words};
 
 fn session() -> Value {
     object([
@@ -40,7 +40,7 @@ pub(super) fn exec() -> Value {
 pub(super) fn start() -> Value {
     let started = object([("prompt", text()), ("session", session())]);
     let failed = object([("prompt", text()), ("error", failure())]);
-    object([("sessions", list(either([started, failed]))), ("started", count()), ("failed", count())])
+    object([("sessions", list(any_of([started, failed]))), ("started", count()), ("failed", count())])
 }
 
 pub(super) fn list_sessions() -> Value {
@@ -48,7 +48,7 @@ pub(super) fn list_sessions() -> Value {
         ("condition", nullable(words(&["unreachable", "lost"]))),
         ("backend", nullable(words(&Backend::ALL.map(Backend::name)))),
     ]);
-    list(and(session(), &more))
+    list(merged(session(), &more))
 }
 
 pub(super) fn output() -> Value {

@@ -6,12 +6,19 @@ use serde_json::{Value, json};
 
 use super::policy::exit_code;
 use super::shape::{
-    agent, and, anything, count, either, flag, integer, list, map, nullable, number, object, tagged, text,
+    agent, any_of, anything, count, flag, integer, list, map, merged, nullable, number, object, tagged, text,
     time, typed, words,
 };
 
 pub(super) fn event() -> Value {
     typed::<Envelope>()
+}
+
+/// A line of a journal as the version that ran the session wrote it, which may be another one.
+pub(super) fn sessions_tail() -> Value {
+    let mut line = object([("seq", count()), ("at", time()), ("type", text())]);
+    line["additionalProperties"] = anything();
+    line
 }
 
 pub(super) fn report() -> Value {
@@ -41,7 +48,7 @@ fn evidence() -> Value {
 
 /// A recorded run: `run.json`, its id, and its state.
 fn session() -> Value {
-    and(run(), &object([("id", text()), ("state", text())]))
+    merged(run(), &object([("id", text()), ("state", text())]))
 }
 
 pub(super) fn sessions_list() -> Value {
@@ -49,7 +56,7 @@ pub(super) fn sessions_list() -> Value {
 }
 
 pub(super) fn sessions_show() -> Value {
-    either([session(), unattended()])
+    any_of([session(), unattended()])
 }
 
 pub(super) fn sessions_search() -> Value {
@@ -150,7 +157,7 @@ fn progress() -> Vec<Value> {
 }
 
 fn with_run() -> Vec<Value> {
-    progress().into_iter().map(|one| and(one, &object([("run", text())]))).collect()
+    progress().into_iter().map(|one| merged(one, &object([("run", text())]))).collect()
 }
 
 pub(super) fn auto() -> Value {
@@ -180,7 +187,7 @@ pub(super) fn parallel() -> Value {
         ("won", json!({ "const": false })),
     ]);
     let mut all = with_run();
-    all.push(tagged("table", [("runs", list(either([ended, failed])))]));
+    all.push(tagged("table", [("runs", list(any_of([ended, failed])))]));
     json!({ "oneOf": all })
 }
 
@@ -230,7 +237,7 @@ pub(super) fn recipe_run() -> Value {
         ("step_results", list(step())),
         ("context", map(anything())),
     ]);
-    either([own, foreign])
+    any_of([own, foreign])
 }
 
 pub(super) fn recipe_progress() -> Value {
@@ -248,11 +255,11 @@ pub(super) fn recipe_progress() -> Value {
     ];
     json!({ "oneOf": [
         start,
-        and(tagged("step_start", [("kind", text())]), &at()),
-        and(tagged("step_again", [("why", text()), ("pause", nullable(number()))]), &at()),
-        and(tagged("step_session", [("agent", text()), ("session", text())]), &at()),
-        and(tagged("step_warning", [("message", text())]), &at()),
-        and(tagged("step_end", end), &at()),
+        merged(tagged("step_start", [("kind", text())]), &at()),
+        merged(tagged("step_again", [("why", text()), ("pause", nullable(number()))]), &at()),
+        merged(tagged("step_session", [("agent", text()), ("session", text())]), &at()),
+        merged(tagged("step_warning", [("message", text())]), &at()),
+        merged(tagged("step_end", end), &at()),
         tagged("recipe_end", [("path", text()), ("success", flag()), ("ts", number())]),
         tagged("interrupted", [("signal", integer()), ("ts", number())]),
     ] })
@@ -296,7 +303,7 @@ pub(super) fn recipe_runs_list() -> Value {
 }
 
 pub(super) fn recipe_runs_show() -> Value {
-    let entry = |name: &str, keys: Value| and(object([("entry", json!({ "const": name }))]), &keys);
+    let entry = |name: &str, keys: Value| merged(object([("entry", json!({ "const": name }))]), &keys);
     let runner = object([
         ("schema_version", count()),
         ("run_id", text()),
@@ -329,5 +336,5 @@ pub(super) fn recipe_runs_show() -> Value {
         entry("recipe_end", object([("path", text()), ("success", flag())])),
         entry("interrupted", object([("signal", integer())])),
     ] });
-    and(recipe_run_state(), &object([("entries", list(entries))]))
+    merged(recipe_run_state(), &object([("entries", list(entries))]))
 }

@@ -14,7 +14,7 @@ pub(super) fn object<const N: usize>(keys: [(&str, Value); N]) -> Value {
 }
 
 /// `object` with the keys of `more` as well.
-pub(super) fn and(mut object: Value, more: &Value) -> Value {
+pub(super) fn merged(mut object: Value, more: &Value) -> Value {
     for part in ["properties", "$defs"] {
         if let Some(entries) = more[part].as_object() {
             let into = &mut object[part];
@@ -81,16 +81,16 @@ pub(super) fn list(items: Value) -> Value {
 }
 
 pub(super) fn nullable(value: Value) -> Value {
-    either([value, json!({ "type": "null" })])
+    any_of([value, json!({ "type": "null" })])
 }
 
-pub(super) fn either<const N: usize>(values: [Value; N]) -> Value {
+pub(super) fn any_of<const N: usize>(values: [Value; N]) -> Value {
     json!({ "anyOf": values.to_vec() })
 }
 
 /// An object of a series: `type` is `name`, beside `keys`.
 pub(super) fn tagged<const N: usize>(name: &str, keys: [(&str, Value); N]) -> Value {
-    and(object([("type", json!({ "const": name }))]), &object(keys))
+    merged(object([("type", json!({ "const": name }))]), &object(keys))
 }
 
 /// The schema of a type, closed: it has these keys and no others.
@@ -104,7 +104,7 @@ pub(super) fn typed<T: JsonSchema>() -> Value {
     schema
 }
 
-/// The schema of the type without the definitions that it refers to, which [`document`] wants once.
+/// The schema of the type without the definitions that it refers to, which [`file_text`] wants once.
 fn close(schema: &mut Value) {
     let scalar = match &schema["type"] {
         Value::String(name) => name != "object",
@@ -114,7 +114,8 @@ fn close(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     let closed = scalar
         || ["additionalProperties", "const", "enum"].into_iter().any(|key| map.contains_key(key))
-        || map.is_empty();
+        // Only described: any JSON.
+        || !["type", "$ref", "properties", "oneOf", "anyOf", "allOf"].into_iter().any(|key| map.contains_key(key));
     if !closed {
         map.insert("unevaluatedProperties".to_owned(), false.into());
     }
@@ -146,7 +147,7 @@ fn inside(map: &mut Map<String, Value>) {
 }
 
 /// A whole schema as its file: with its title, and each definition once.
-pub(super) fn document(title: &str, mut schema: Value) -> String {
+pub(super) fn file_text(title: &str, mut schema: Value) -> String {
     let mut definitions = Map::new();
     hoist(&mut schema, &mut definitions);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
@@ -160,7 +161,8 @@ pub(super) fn document(title: &str, mut schema: Value) -> String {
 fn hoist(schema: &mut Value, definitions: &mut Map<String, Value>) {
     match schema {
         Value::Object(map) => {
-            if let Some(Value::Object(own)) = map.remove("$defs") {
+            if let Some(Value::Object(mut own)) = map.remove("$defs") {
+                own.values_mut().for_each(|value| hoist(value, definitions));
                 definitions.extend(own);
             }
             map.values_mut().for_each(|value| hoist(value, definitions));
