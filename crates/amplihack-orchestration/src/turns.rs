@@ -88,7 +88,14 @@ impl From<AnswerForm> for Answer {
             Some("stalled") => RunEnd::of(RunOutcome::Stalled, message, Evidence::Record),
             _ => RunEnd::failed(kind.unwrap_or(FailKind::Agent), message),
         };
-        Self { run: run.unwrap_or_else(older), cut: cut || word == Some("cut"), claim, alive, resumed, denials }
+        Self {
+            run: run.unwrap_or_else(older),
+            cut: cut || word == Some("cut"),
+            claim,
+            alive,
+            resumed,
+            denials,
+        }
     }
 }
 

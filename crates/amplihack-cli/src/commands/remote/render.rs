@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
+use amplihack_agent::RunOutcome;
 use amplihack_export::visible;
 use amplihack_policy::secrets::redact;
-use amplihack_agent::RunOutcome;
 use amplihack_remote::{
-    HostReport, IntegrationSummary, KillResult, ListRow, PoolVm, RemoteStatus, Session, SessionStatus,
-    Started, Swept, WorkflowResult,
+    HostReport, IntegrationSummary, KillResult, ListRow, PoolVm, RemoteStatus, Session, Started, Swept,
+    WorkflowResult,
 };
 use jiff::Timestamp;
 
