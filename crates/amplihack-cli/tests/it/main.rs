@@ -68,4 +68,5 @@ mod sessions;
 mod soak;
 mod tutorial;
 mod world;
+mod wrappers;
 mod xpia_defend;

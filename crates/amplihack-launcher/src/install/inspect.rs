@@ -6,7 +6,7 @@ use amplihack_hooks::HookError;
 use amplihack_hooks::event::HookEvent;
 use amplihack_hooks::registration::{told_as, verify};
 use amplihack_hooks::settings::{Mark, Registered, found, trust_entries, trust_state, value};
-use amplihack_hooks::staging::{copilot_commands, wrappers};
+use amplihack_hooks::staging::{copilot_commands, wrapped};
 use amplihack_hooks::switches;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
@@ -151,10 +151,7 @@ pub(super) fn commands(agent: AgentBinary, path: &Path) -> Result<Vec<(HookEvent
     })?;
     let event = |(_, command): (String, String)| {
         let wrapper = |name: &str| command.split(' ').next() == Some(&format!(".github/hooks/{name}"));
-        let named = || {
-            let name = wrappers().map(|(name, _)| name).find(|name| wrapper(name))?;
-            HookEvent::from_name(name)
-        };
+        let named = || wrapped().find(|event| wrapper(event.name()));
         let event = Registered::parse(&command).map(|registered| registered.event).or_else(named)?;
         Some((event, command))
     };
