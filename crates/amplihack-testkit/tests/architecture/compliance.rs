@@ -106,8 +106,11 @@ fn asked() -> (BTreeSet<String>, Vec<String>) {
                 _ => unclear.push(format!("{}: byte {at}", source.path.display())),
             }
         }
-        if source.code.contains("use amplihack_utils::sabotage") {
-            unclear.push(format!("{} imports the module; write the whole path", source.path.display()));
+        if ["sabotage::active;", "sabotage::active as", "sabotage::{"]
+            .iter()
+            .any(|import| source.code.contains(import))
+        {
+            unclear.push(format!("{} imports the function; import the module", source.path.display()));
         }
     }
     (names, unclear)
