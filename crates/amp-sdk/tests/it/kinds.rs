@@ -124,5 +124,8 @@ fn an_answer_carries_what_was_odd_about_its_end() {
     // It answers without having read what it was asked.
     let error = block_on(amp_sdk::answer("x", Fake::new(RESULT).options())).unwrap_err();
     let end = error.end().unwrap();
-    assert_eq!((error.kind(), end.run.name(), end.run.unread_prompt), ("execution_failed", "prompt_unread", Some(1)));
+    assert_eq!(
+        (error.kind(), end.run.name(), end.run.unread_prompt),
+        ("execution_failed", "prompt_unread", Some(1))
+    );
 }
