@@ -56,12 +56,14 @@ pub async fn answer(prompt: impl Into<Prompt>, options: Options) -> Result<Answe
     }
     let end = messages.end().cloned().unwrap_or_default();
     match last {
-        Some(StreamMessage::Result(_)) if end.run.unread_prompt.is_some() => Err(Error::ExecutionFailed {
-            message: format!("{}; nothing of the answer can be relied on", end.run.reason()),
-            subtype: RunOutcome::PromptUnread.name().to_owned(),
-            permission_denials: Vec::new(),
-            end: Box::new(end),
-        }),
+        Some(StreamMessage::Result(_)) if end.run.outcome() == RunOutcome::PromptUnread => {
+            Err(Error::ExecutionFailed {
+                message: format!("{}; nothing of the answer can be relied on", end.run.reason()),
+                subtype: RunOutcome::PromptUnread.name().to_owned(),
+                permission_denials: Vec::new(),
+                end: Box::new(end),
+            })
+        }
         Some(StreamMessage::Result(result)) => Ok(Answer {
             text: result.result.clone().unwrap_or_default(),
             warnings: messages.warnings().to_vec(),

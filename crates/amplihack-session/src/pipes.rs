@@ -33,7 +33,10 @@ impl Feed {
         Self { open: None, written: 0, unread: 0, held: None }
     }
 
-    pub(crate) fn new(stdin: impl Into<OwnedFd>, bytes: Vec<u8>) -> io::Result<Self> {
+    pub(crate) fn new(stdin: impl Into<OwnedFd>, mut bytes: Vec<u8>) -> io::Result<Self> {
+        if amplihack_utils::sabotage::active("delivery-stdin-complete") {
+            bytes.truncate(CHUNK);
+        }
         let pipe = pipe::Sender::from_owned_fd(stdin.into())?;
         Ok(Self { open: (!bytes.is_empty()).then_some((pipe, bytes)), ..Self::closed() })
     }
@@ -58,6 +61,9 @@ impl Feed {
         }
         if self.written >= bytes.len() {
             self.held = reader_of(pipe);
+            if amplihack_utils::sabotage::active("delivery-stdin-closed") {
+                std::mem::forget(self.open.take());
+            }
             self.open = None;
         }
     }

@@ -190,6 +190,9 @@ impl RunEnd {
     /// The end of a process whose stream supports `event`. What was done to the process comes first.
     pub(crate) fn of_stream(event: EndEvent, evidence: Evidence, output: &mut ProcessOutput) -> Self {
         let mut end = Self::with_output(event, evidence, output);
+        if matches!(output.cause, EndCause::Ended | EndCause::Lingered) {
+            end.with_stderr(&output.stderr);
+        }
         end.survivors = std::mem::take(&mut output.survivors);
         end.background = std::mem::take(&mut output.background);
         end.stderr = std::mem::take(&mut output.stderr);
@@ -200,7 +203,7 @@ impl RunEnd {
         let mut end = Self::new(event, evidence);
         end.event.summary.exit = Some(output.exit);
         match output.cause {
-            EndCause::Ended | EndCause::Lingered => end.with_stderr(&output.stderr),
+            EndCause::Ended | EndCause::Lingered => {}
             EndCause::Interrupted(signal) => {
                 end.signal = Some(signal.as_raw());
                 end.settle(

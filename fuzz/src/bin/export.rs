@@ -11,7 +11,7 @@ use amplihack_export::{Check, Cleaner, Document, Run, Turn, Unattended, markdown
 use amplihack_fuzz::{Target, linear, run, seeds};
 use amplihack_policy::audit::{Data, Entry, EventType};
 use amplihack_policy::{Decision, secrets};
-use amplihack_session::RunRecord;
+use amplihack_session::{Evidence, RunEnd, RunRecord};
 use jiff::Timestamp;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
@@ -259,7 +259,7 @@ fn document(text: &str, agent: AgentBinary) -> Document {
     record.started_at = start;
     record.model = Some(own());
     record.agent_session = Some(own());
-    record.end = Some(end);
+    record.end = Some(RunEnd::new(end, Evidence::Record));
     record.ended_at = Some(start);
     let mut entry = Entry::new(
         "2027-01-15T08:00:00".parse().expect("a time"),

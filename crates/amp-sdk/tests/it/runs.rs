@@ -115,7 +115,9 @@ fn messages_reach_the_cli_as_lines() {
 
 #[test]
 fn the_environment_is_what_was_given() {
-    let fake = Fake::new(&format!("env | sort >\"$AMP_TEST_DIR/env\"; pwd >\"$AMP_TEST_DIR/cwd\"; {RESULT}"));
+    let fake = Fake::new(&format!(
+        "cat >/dev/null; env | sort >\"$AMP_TEST_DIR/env\"; pwd >\"$AMP_TEST_DIR/cwd\"; {RESULT}"
+    ));
     let options = Options {
         env: [("AMP_URL".to_owned(), "http://u".to_owned())].into(),
         toolbox: Some("/tools".into()),

@@ -355,7 +355,7 @@ fn a_duration_may_be_written_as_a_fraction() {
     let claude = r#"{"type":"result","subtype":"success","is_error":false,"result":"","num_turns":3.0,"duration_ms":12.0}"#;
     for agent in [AgentBinary::Claude, AgentBinary::Amp] {
         let mut end = lines(agent, &[claude], 0).end;
-        let summary = end.summary_mut();
+        let summary = &mut end.summary;
         assert_eq!((summary.turns, summary.duration_ms), (Some(3), Some(12)), "{agent}");
     }
 }

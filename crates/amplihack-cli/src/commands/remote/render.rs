@@ -8,8 +8,8 @@ use amplihack_agent::RunOutcome;
 use amplihack_export::visible;
 use amplihack_policy::secrets::redact;
 use amplihack_remote::{
-    HostReport, IntegrationSummary, KillResult, ListRow, PoolVm, RemoteStatus, Session, SessionStatus,
-    Started, Swept, WorkflowResult,
+    HostReport, IntegrationSummary, KillResult, ListRow, PoolVm, RemoteStatus, Session, Started, Swept,
+    WorkflowResult,
 };
 use jiff::Timestamp;
 

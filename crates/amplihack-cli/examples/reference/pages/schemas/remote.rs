@@ -1,10 +1,13 @@
 //! What is printed about sessions on other machines.
 
+use amplihack_agent::event::RunOutcome;
 use amplihack_remote::{Backend, CommandMode, SessionStatus};
 use serde_json::Value;
 
 use super::policy::{exit_code, failure};
-use super::shape::{any_of, count, flag, integer, list, map, merged, nullable, object, text, time, words};
+use super::shape::{
+    any_of, count, flag, integer, list, map, merged, nullable, object, text, time, typed, words,
+};
 
 fn session() -> Value {
     object([
@@ -45,6 +48,7 @@ pub(super) fn start() -> Value {
 
 pub(super) fn list_sessions() -> Value {
     let more = object([
+        ("end", nullable(typed::<RunOutcome>())),
         ("condition", nullable(words(&["unreachable", "lost"]))),
         ("backend", nullable(words(&Backend::ALL.map(Backend::name)))),
     ]);

@@ -2,6 +2,8 @@
 
 use amplihack_remote::{Backend, Condition, ErrorContext, PoolStatus, RemoteError, SessionCounts, StartRow};
 
+use amplihack_remote::SessionStatus;
+
 use super::*;
 
 fn session(id: &str, status: SessionStatus, prompt: &str) -> Session {
