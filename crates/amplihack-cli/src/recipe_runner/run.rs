@@ -13,6 +13,7 @@ use amplihack_recipe::plan::{CompileError, Mode, Plan, compile, describe};
 use amplihack_recipe::progress::{Lines, TransitionLog};
 use amplihack_recipe::result::{RunResult, StepResult, report};
 use amplihack_recipe::run::{AgentDoor, Done, Execution, Launcher, Retry, Settings, depth, dry_run, execute};
+use amplihack_utils::agent_binary::{Source, System, resolve_in, validate};
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::new_session_id;
 
@@ -147,18 +148,17 @@ fn retry(env: &Env) -> Retry {
     }
 }
 
-fn door(args: &RunArgs, env: &Env) -> Result<AgentDoor, Refusal> {
-    let named = args
-        .agent_binary
-        .as_deref()
-        .or_else(|| env.get("AMPLIHACK_AGENT_BINARY").filter(|name| !name.is_empty()));
-    let agent = match named {
-        None => AgentBinary::Claude,
-        Some(name) => name.to_str().and_then(AgentBinary::from_name).ok_or_else(|| {
-            let all = AgentBinary::ALL.map(AgentBinary::name).join(", ");
-            (format!("no agent is called {}; use one of {all}", name.display()), PARSE)
-        })?,
-    };
+/// The agent that is named, else the one in charge. The predecessor's default is Claude Code, where nothing says which.
+fn agent(args: &RunArgs, env: &Env, cwd: &Path) -> Result<AgentBinary, Refusal> {
+    if let Some(name) = &args.agent_binary {
+        return validate(name).map_err(|reason| (format!("the value of --agent-binary {reason}"), PARSE));
+    }
+    let resolved = resolve_in(cwd, env, &System::new(env), jiff::Timestamp::now());
+    Ok(if resolved.source == Source::Default { AgentBinary::Claude } else { resolved.agent })
+}
+
+fn door(args: &RunArgs, env: &Env, cwd: &Path) -> Result<AgentDoor, Refusal> {
+    let agent = agent(args, env, cwd)?;
     let program = env.get("AMPLIHACK_LAUNCHER_BINARY").filter(|name| !name.is_empty());
     let program = program.unwrap_or_else(|| "amplihack".as_ref());
     // The child is looked for in the PATH of this process, which is the child's.
@@ -175,7 +175,7 @@ fn start(args: &RunArgs, env: &Env, plan: Plan, settings: Settings, context: Con
         })?,
     };
     let deep = depth(env, limit).map_err(|error| (error, 1))?;
-    let door = door(args, env)?;
+    let door = door(args, env, &settings.cwd)?;
     let name = plan.root().recipe.name.clone();
     let mut lines = Lines::new(door.agent().name(), args.progress);
     let mut log = args.progress.then(|| transition_log(env, &name)).flatten();

@@ -34,6 +34,7 @@ mod input;
 mod install;
 mod launch;
 mod nested;
+mod nested_routing;
 mod overhead;
 mod policy;
 mod policy_once;

@@ -1,6 +1,6 @@
 //! One recipe by the external runner, from its discovery to its answer.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use amplihack_agent::{AgentBinary, lookup};
 use amplihack_launcher::copilot::shim::{Shim, install_into};
 use amplihack_session::{Deadlines, Outcome, Output, RunSpec, Why, run_blocking};
-use amplihack_utils::agent_binary::ENV_VAR;
+use amplihack_utils::agent_binary::{System, resolve_in};
 use amplihack_utils::env::Env;
 use amplihack_utils::sys::{arg_limits, exec_cost};
 
@@ -152,7 +152,7 @@ pub fn run(request: &Request, env: &Env, tell: &mut dyn FnMut(Notice)) -> Result
         child_env.set(PROJECT, &directory);
     }
     gate::check(&runner, &child_env)?;
-    let shim = shim(request, &mut child_env, tell);
+    let shim = shim(request, &directory, &mut child_env, tell);
     let mut args = arguments(request, target, &directory);
     let cost = exec_cost(runner.as_os_str(), args.iter().map(OsString::as_os_str), child_env.iter());
     let room = arg_limits().total.saturating_sub(cost + SPARE);
@@ -230,9 +230,10 @@ fn arguments(request: &Request, target: OsString, directory: &Path) -> Vec<OsStr
 }
 
 /// Puts the shim first on the runner's PATH, if Copilot is in charge and there is one to be called.
-fn shim(request: &Request, env: &mut Env, tell: &mut dyn FnMut(Notice)) -> Option<Shim> {
+fn shim(request: &Request, directory: &Path, env: &mut Env, tell: &mut dyn FnMut(Notice)) -> Option<Shim> {
     let wanted = request.copilot.as_ref()?;
-    if env.get(ENV_VAR).is_none_or(|agent| agent != OsStr::new(AgentBinary::Copilot.name())) {
+    let in_charge = resolve_in(directory, env, &System::new(env), jiff::Timestamp::now()).agent;
+    if in_charge != AgentBinary::Copilot {
         return None;
     }
     wanted.put_first(env).unwrap_or_else(|error| {

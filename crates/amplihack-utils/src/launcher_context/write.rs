@@ -4,12 +4,15 @@ use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{ContextError, FILE_NAME, LauncherContext, RELATIVE_PATH, exclude};
-use crate::agent_binary::runtime_root;
+use super::{
+    Context, ContextError, FILE_NAME, LauncherContext, RELATIVE_PATH, SESSION_VAR, SessionId, exclude, read,
+};
+use crate::agent_binary::{MAX_ANCESTORS, runtime_root};
 use crate::env::Env;
 use crate::fs::{
     Durability, RealDirectory, Stop, create_private_dir, real_directory, repository_root, walk, write_atomic,
 };
+use crate::sys;
 
 /// The file that a launch in `cwd` writes: the one that the resolver would find from there, else the one at the root
 /// of the repository, else the one in `cwd` itself.
@@ -29,6 +32,9 @@ fn anchor(cwd: &Path) -> PathBuf {
 /// Writes `context` at [`location`] and, if `AMPLIHACK_RUNTIME_ROOT` names a directory, there too. Returns the path of the
 /// first.
 ///
+/// A file of a launch that this process descends from is left alone while its launcher lives: a nested launch does not take
+/// the place of the outer one, and its own descendants find it by their ancestors.
+///
 /// The file is replaced whole and has mode 0600. A `.claude/runtime` that is missing is made with 0700 and hidden from git by
 /// a line in the repository's `info/exclude`; if only that fails, it is a warning.
 ///
@@ -41,7 +47,7 @@ pub fn write(cwd: &Path, env: &Env, context: &LauncherContext) -> Result<PathBuf
     let mut text =
         serde_json::to_vec_pretty(context).map_err(|error| ContextError::io(&path)(error.into()))?;
     text.push(b'\n');
-    let written = write_below(&anchor, &path, &text);
+    let written = if belongs_above(&path, &anchor) { Ok(path) } else { write_below(&anchor, &path, &text) };
     if written.is_ok()
         && let Some(root) = repository_root(&anchor)
         && let Err(error) = exclude::hide(&root, &anchor)
@@ -49,10 +55,26 @@ pub fn write(cwd: &Path, env: &Env, context: &LauncherContext) -> Result<PathBuf
         tracing::warn!(repository = ?root, error = %error, "cannot hide .claude/runtime from git");
     }
     if let Some(root) = runtime_root(env) {
-        replace(&root.join(FILE_NAME), &text).and(written)
+        let file = root.join(FILE_NAME);
+        if belongs_above(&file, &root) { written } else { replace(&file, &text).and(written) }
     } else {
         written
     }
+}
+
+/// Whether a launcher above this process wrote `file` and lives. One from which a re-parented process of its session
+/// descends is told by the session in this process's own environment.
+fn belongs_above(file: &Path, anchor: &Path) -> bool {
+    let Ok(Context { pid: Some(pid), start_time: Some(start_time), session_id, .. }) = read(file, anchor)
+    else {
+        return false;
+    };
+    let above = |process: &sys::Proc| (process.pid, process.start_time) == (pid, start_time);
+    let own_session = |id: &SessionId| {
+        sys::environ_has(std::process::id(), format!("{SESSION_VAR}={id}").as_bytes())
+            && sys::process_alive(pid, start_time)
+    };
+    sys::ancestors(MAX_ANCESTORS).iter().any(above) || session_id.as_ref().is_some_and(own_session)
 }
 
 fn write_below(anchor: &Path, path: &Path, text: &[u8]) -> Result<PathBuf, ContextError> {
@@ -89,7 +111,6 @@ fn replace(path: &Path, text: &[u8]) -> Result<PathBuf, ContextError> {
 mod tests {
     use super::*;
     use crate::agent_binary::AgentBinary;
-    use crate::launcher_context::{SessionId, read};
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -182,6 +203,32 @@ mod tests {
             1,
             "nothing is left beside it"
         );
+    }
+
+    #[test]
+    fn the_file_of_a_living_launcher_above_is_left_alone_in_both_places() {
+        let (dir, root) = repository();
+        let runtime = dir.path().join("runtime");
+        fs::create_dir(&runtime).unwrap();
+        let env = Env::empty().with("AMPLIHACK_RUNTIME_ROOT", &runtime);
+        let parent = std::os::unix::process::parent_id();
+        let start_time = sys::start_time(parent).unwrap();
+        let outer = LauncherContext { pid: parent, start_time, ..context(AgentBinary::Copilot) };
+        let path = write(&root, &env, &outer).unwrap();
+        let (stays, kept) = (fs::read(&path).unwrap(), runtime.join(FILE_NAME));
+        assert_eq!(write(&root, &env, &context(AgentBinary::Claude)).unwrap(), path);
+        assert_eq!((fs::read(&path).unwrap(), fs::read(&kept).unwrap()), (stays.clone(), stays));
+        // The number of a launcher that has ended, given to another process; one that is no ancestor; one without a time.
+        let ended = LauncherContext { start_time: start_time + 1, ..outer };
+        for text in [
+            serde_json::to_string(&ended).unwrap(),
+            serde_json::to_string(&context(AgentBinary::Amp)).unwrap(),
+            format!(r#"{{"launcher":"copilot","pid":{parent}}}"#),
+        ] {
+            fs::write(&path, &text).unwrap();
+            write(&root, &env, &context(AgentBinary::Claude)).unwrap();
+            assert_eq!(read(&path, &root).unwrap().launcher, AgentBinary::Claude, "{text}");
+        }
     }
 
     #[test]
