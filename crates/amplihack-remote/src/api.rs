@@ -1,12 +1,18 @@
-//! The six commands as functions: a client by the configuration, and its method.
+//! The six commands as functions, with what they take and what they answer: a client by the configuration, and its method.
+//!
+//! All names stand at the crate's root, too.
 
 use crate::client::Client;
-use crate::error::{ErrorContext, RemoteError};
-use crate::options::{
-    ExecOptions, KillOptions, KillResult, ListOptions, OutputOptions, RemoteStatus, SessionOutput,
-    StartOptions, StartResult, StatusOptions, WorkflowResult,
+
+pub use crate::error::{ErrorContext, RemoteError};
+pub use crate::mode::{CommandMode, UnknownMode};
+pub use crate::options::{
+    ExecOptions, IntegrationSummary, KillOptions, KillResult, ListOptions, OutputOptions, PoolStatus, PoolVm,
+    RemoteStatus, SessionCounts, SessionOutput, StartOptions, StartResult, StatusOptions, VMOptions,
+    WorkflowResult,
 };
-use crate::session::Session;
+pub use crate::session::{Session, SessionStatus};
+pub use crate::size::{UnknownSize, VMSize};
 
 /// Works on one prompt on a machine until its end, brings the work home, and gives the machine back.
 pub async fn exec(options: ExecOptions) -> Result<WorkflowResult, RemoteError> {

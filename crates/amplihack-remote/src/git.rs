@@ -41,7 +41,8 @@ impl Git {
     /// Git in `directory`. Reads which filters and merge drivers the repository's own configuration has, to switch them off.
     pub(crate) async fn open(env: &Env, directory: &Path) -> Result<Self, ErrorContext> {
         if !directory.is_dir() {
-            return Err(ErrorContext::new(format!("{} is not a directory", directory.display())));
+            let message = format!("{} is not a directory", directory.display());
+            return Err(ErrorContext::new(message).with("reason", "no_repository"));
         }
         let mut git = hardened::Git::new(env, directory);
         let said = Self::answer(git.programs(), Input::Null, ANSWER).await?;

@@ -2,7 +2,7 @@
 //!
 //! A session is run on its machine by one small program, the far side of [`protocol`]; what this side knows of it is in one state file.
 
-mod api;
+pub mod api;
 pub mod azlin;
 mod backend;
 mod client;

@@ -161,9 +161,9 @@ pub struct KillOptions {
 pub struct KillResult {
     /// The session as it stands now.
     pub session: Session,
-    /// Its machine was asked.
+    /// Its machine was asked: `false` for a session that had ended, that was on no machine, or whose machine nobody knows.
     pub remote_kill_attempted: bool,
-    /// Nothing of it runs there.
+    /// Nothing of it runs there, as its machine answered.
     pub remote_kill_succeeded: bool,
     /// Its slot is free.
     pub capacity_released: bool,

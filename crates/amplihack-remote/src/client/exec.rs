@@ -15,6 +15,7 @@ use crate::client::start::Job;
 use crate::client::watch::{Show, reached};
 use crate::error::{ErrorContext, RemoteError};
 use crate::options::{ExecOptions, WorkflowResult};
+use crate::package::repository;
 use crate::pool::Wants;
 use crate::size::Share;
 use crate::state::MadeFor;
@@ -38,6 +39,7 @@ impl Client {
         self.validate_exec(&options)?;
         let backend = self.backend()?;
         self.work(options.command, options.max_turns).check()?;
+        repository::require(&self.process, &options.repo_path).await?;
         let ground = self.ground(state_file)?;
         self.settle(&ground).await?;
         let client =

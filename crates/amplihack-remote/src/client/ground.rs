@@ -46,7 +46,12 @@ impl Client {
             state: state_path(&self.process, state_file.map(Path::to_owned))?,
             me: state::Client::this(),
             given: self.runner.clone(),
-            ways: Arc::new(Ways::new(&self.process, root, home.join("known_hosts.d"))),
+            ways: Arc::new(Ways::new(
+                &self.process,
+                root,
+                home.join("known_hosts.d"),
+                self.program.as_deref(),
+            )),
             roots: Arc::new(roots.collect()),
             native: match self.process.text(RUNNER) {
                 None | Some("script") => false,

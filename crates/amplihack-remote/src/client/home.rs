@@ -38,9 +38,16 @@ impl Client {
             Ok(ground.read()?.vm_pool.values().any(|machine| machine.active_sessions.contains(&id)))
         };
         let held_before = held(&ground)?;
-        let attempted = !record.session.vm_name.is_empty();
-        let ended =
-            if attempted { self.end_there(&ground, &record.session.vm_name, &id).await } else { Ok(None) };
+        let placed = !record.session.vm_name.is_empty();
+        let far =
+            if placed { ground.far_of(&ground.read()?, &record.session.vm_name).map(Some) } else { Ok(None) };
+        // A machine that nobody knows is not asked.
+        let attempted = matches!(far, Ok(Some(_)));
+        let ended = match far {
+            Ok(Some(far)) => end_there(&far, &id).await,
+            Ok(None) => Ok(None),
+            Err(unknown) => Err(unknown),
+        };
         let (succeeded, code) = match ended {
             Ok(code) => (attempted, code),
             Err(_) if force => (false, None),
@@ -51,7 +58,7 @@ impl Client {
             }
         };
         ground.change(|state| {
-            state.killed(&id, code, succeeded || !attempted, now())?;
+            state.killed(&id, code, succeeded || !placed, now())?;
             if succeeded {
                 state.end_confirmed(&id)?;
             }
@@ -63,21 +70,6 @@ impl Client {
             remote_kill_succeeded: succeeded,
             capacity_released: held_before && !held(&ground)?,
         })
-    }
-
-    /// Ends a session on its machine, and answers its code if it has one.
-    async fn end_there(&self, ground: &Ground, machine: &str, id: &str) -> Result<Option<i32>, RemoteError> {
-        let far = ground.far_of(&ground.read()?, machine)?;
-        let survivors = far.end(id, GRACE).await?;
-        if survivors > 0 {
-            let context = ErrorContext::new(format!("{survivors} processes of {id} do not end"));
-            return Err(RemoteError::Execution(context.with("host", machine)));
-        }
-        let seen = far.observe(&[id]).await?;
-        Ok(seen.first().and_then(|seen| match seen.state {
-            FarState::Ended(code) | FarState::Killed(code) => Some(code),
-            _ => None,
-        }))
     }
 
     /// Fetches a session's work into the repository at `repo`, and verifies it; `None`: the session changed nothing.
@@ -213,6 +205,20 @@ impl Client {
         }
         Ok(swept)
     }
+}
+
+/// Ends a session on its machine, and answers its code if it has one.
+async fn end_there(far: &Far, id: &str) -> Result<Option<i32>, RemoteError> {
+    let survivors = far.end(id, GRACE).await?;
+    if survivors > 0 {
+        let context = ErrorContext::new(format!("{survivors} processes of {id} do not end"));
+        return Err(RemoteError::Execution(context.with("host", far.machine())));
+    }
+    let seen = far.observe(&[id]).await?;
+    Ok(seen.first().and_then(|seen| match seen.state {
+        FarState::Ended(code) | FarState::Killed(code) => Some(code),
+        _ => None,
+    }))
 }
 
 /// What came of bringing a session's work home.

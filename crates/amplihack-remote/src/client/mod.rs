@@ -66,6 +66,8 @@ pub struct Client {
     pub max_vms: Option<usize>,
     /// Send this `amplihack` where none is installed.
     pub upload: Option<PathBuf>,
+    /// This `amplihack`: sessions on this machine use it where PATH leads to none. A file of another name is not used.
+    pub program: Option<PathBuf>,
     /// Remove a session although not all of its work could be brought home.
     pub discard_results: bool,
     /// Stop starting sessions after the first that could not be started.
@@ -120,6 +122,7 @@ impl Client {
             cap: CAP,
             max_vms: None,
             upload: None,
+            program: None,
             discard_results: false,
             fail_fast: false,
             runner: None,

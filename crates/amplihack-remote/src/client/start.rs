@@ -16,7 +16,7 @@ use crate::client::{Client, invalid, unheard};
 use crate::error::{ErrorContext, RemoteError};
 use crate::mode::CommandMode;
 use crate::options::StartOptions;
-use crate::package::{Package, PackageOptions};
+use crate::package::{Package, PackageOptions, repository};
 use crate::pool::{Make, Reservation, Wants};
 use crate::protocol::SessionSpec;
 use crate::session::{Session, SessionStatus};
@@ -54,6 +54,7 @@ impl Client {
         self.validate_start(&options)?;
         let backend = self.backend()?;
         self.work(options.command, options.max_turns).check()?;
+        repository::require(&self.process, &options.repo_path).await?;
         let ground = self.ground(options.state_file.as_deref())?;
         if let Some(started) = self.made_before(&ground, &options)?
             && !started.rows.iter().any(|row| row.outcome.as_ref().is_ok_and(waits))

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use amplihack_agent::lookup::on_path;
 use amplihack_agent::{AgentBinary, profile};
 use amplihack_utils::env::Env;
 use async_trait::async_trait;
@@ -38,10 +39,10 @@ enum Way {
 }
 
 impl Ways {
-    pub(crate) fn new(env: &Env, root: PathBuf, pins: PathBuf) -> Self {
+    pub(crate) fn new(env: &Env, root: PathBuf, pins: PathBuf, program: Option<&Path>) -> Self {
         Self {
             env: keyless(env),
-            here: LocalRunner::new(root, env),
+            here: LocalRunner::new(root, &with_program(env, program)),
             ssh: SshRunner::new(env),
             pins,
             known: Mutex::default(),
@@ -126,6 +127,20 @@ fn keyless(env: &Env) -> Env {
         env.remove(name);
     }
     env
+}
+
+/// The environment in which PATH leads to an amplihack: to `program` last, where nothing else of its name is found.
+fn with_program(env: &Env, program: Option<&Path>) -> Env {
+    let amplihack = program.filter(|program| program.ends_with("amplihack"));
+    let (Some(directory), Some(path)) = (amplihack.and_then(Path::parent), env.get("PATH")) else {
+        return env.clone();
+    };
+    if on_path("amplihack", path).is_some() {
+        return env.clone();
+    }
+    let directories = std::env::split_paths(path).chain([directory.to_owned()]);
+    // A directory with a colon in its name cannot stand in PATH.
+    std::env::join_paths(directories).map_or_else(|_| env.clone(), |path| env.clone().with("PATH", path))
 }
 
 /// What azlin is told to run one command on a machine: exactly once, with nothing else on stdout.

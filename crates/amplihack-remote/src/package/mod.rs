@@ -7,7 +7,7 @@ mod changes;
 mod digest;
 mod history;
 mod keys;
-mod repository;
+pub(crate) mod repository;
 mod scan;
 
 use std::collections::HashSet;
@@ -103,8 +103,11 @@ pub struct Package {
 
 impl Package {
     /// Packages a repository. Nothing in it is changed, and nothing is sent.
+    ///
+    /// # Errors
+    /// `Validation` where there is no repository, else `Packaging`.
     pub async fn make(options: PackageOptions<'_>) -> Result<Self, RemoteError> {
-        make(options).await.map_err(RemoteError::Packaging)
+        make(options).await.map_err(repository::unusable)
     }
 
     /// How much is sent.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::repository_root;
 
-use crate::error::ErrorContext;
-use crate::git::{self, Git};
+use crate::error::{ErrorContext, RemoteError};
+use crate::git::{self, Git, Said};
 
 /// The branch that a work tree is on over there if it is on none here.
 pub(super) const DETACHED: &str = "detached";
@@ -23,17 +23,7 @@ pub(super) struct Repository {
 
 impl Repository {
     pub(super) async fn open(env: &Env, directory: &Path) -> Result<Self, ErrorContext> {
-        let git = Git::open(env, directory).await?;
-        let flags = ["--is-bare-repository", "--is-inside-git-dir", "--is-shallow-repository"];
-        let said = git.says(["rev-parse"].into_iter().chain(flags), &[]).await?;
-        if said.stderr.contains("not a git repository") {
-            let message = format!("{} is in no git repository", directory.display());
-            let hint = "run it in a repository, or make one with 'git init' and commit";
-            return Err(ErrorContext::new(message).with("reason", "no_repository").with("hint", hint));
-        }
-        if said.code != 0 {
-            return Err(said.error("look at the repository"));
-        }
+        let (git, said) = look(env, directory).await?;
         let flags =
             String::from_utf8_lossy(&said.stdout).lines().map(|flag| flag == "true").collect::<Vec<_>>();
         let [bare, inside, shallow] = flags[..] else { return Err(said.error("look at the repository")) };
@@ -61,6 +51,39 @@ impl Repository {
         };
         Ok(Self { git, root, head, branch })
     }
+}
+
+/// The reason of an error about a repository that is not there.
+const MISSING: &str = "no_repository";
+
+/// Git in a directory, and what it answers to what kind of repository that is in.
+async fn look(env: &Env, directory: &Path) -> Result<(Git, Said), ErrorContext> {
+    let git = Git::open(env, directory).await?;
+    let flags = ["--is-bare-repository", "--is-inside-git-dir", "--is-shallow-repository"];
+    let said = git.says(["rev-parse"].into_iter().chain(flags), &[]).await?;
+    if said.stderr.contains("not a git repository") {
+        let message = format!("{} is in no git repository", directory.display());
+        let hint = "run it in a repository, or make one with 'git init' and commit";
+        return Err(ErrorContext::new(message).with("reason", MISSING).with("hint", hint));
+    }
+    if said.code != 0 {
+        return Err(said.error("look at the repository"));
+    }
+    Ok((git, said))
+}
+
+/// Makes sure that `directory` is in a repository, and changes nothing.
+///
+/// # Errors
+/// `Validation` where there is none, `Packaging` where git cannot tell.
+pub(crate) async fn require(env: &Env, directory: &Path) -> Result<(), RemoteError> {
+    look(env, directory).await.map(drop).map_err(unusable)
+}
+
+/// The error of what could not be packaged: a repository that is not there is the caller's mistake.
+pub(super) fn unusable(context: ErrorContext) -> RemoteError {
+    let missing = context.context.get("reason").is_some_and(|reason| reason == MISSING);
+    if missing { RemoteError::Validation(context) } else { RemoteError::Packaging(context) }
 }
 
 /// The top of the work tree, which must be where the repository is: `core.worktree` could name the user's home.

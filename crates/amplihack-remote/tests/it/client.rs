@@ -270,6 +270,77 @@ async fn a_kill_that_nobody_hears_changes_nothing_unless_it_is_forced() {
     assert_eq!(listing.unsettled, Vec::<String>::new());
 }
 
+/// A runner that notes down what it is asked, and answers nothing that helps.
+#[derive(Default)]
+struct Noting(std::sync::Mutex<Vec<String>>);
+
+#[async_trait::async_trait]
+impl amplihack_remote::RemoteCommandRunner for Noting {
+    async fn azlin(&self, args: &[String]) -> Result<amplihack_remote::CommandOutput, RemoteError> {
+        self.0.lock().unwrap().push(args.join(" "));
+        Err(RemoteError::Provisioning("no azlin".into()))
+    }
+    async fn connect(&self, vm: &str, _: &str) -> Result<amplihack_remote::CommandOutput, RemoteError> {
+        self.0.lock().unwrap().push(vm.to_owned());
+        Err(RemoteError::Transfer("no answer".into()))
+    }
+    async fn transfer(&self, _: &Path, vm: &str, _: &Path) -> Result<(), RemoteError> {
+        self.0.lock().unwrap().push(vm.to_owned());
+        Err(RemoteError::Transfer("no answer".into()))
+    }
+}
+
+#[tokio::test]
+async fn a_forced_kill_asks_a_machine_that_is_known_and_says_whether_it_did() {
+    for known in [true, false] {
+        let here = Here::new();
+        let started = here.client.start(here.start(&["sleep"])).await.unwrap();
+        let id = started.rows[0].outcome.as_ref().unwrap().session_id.clone();
+        if !known {
+            amplihack_remote::state_lock::with_lock(&here.state(), |state| {
+                state.vm_pool.clear();
+                Ok(())
+            })
+            .unwrap();
+        }
+        let runner = std::sync::Arc::new(Noting::default());
+        let mut client = here.client.clone();
+        client.runner = Some(std::sync::Arc::clone(&runner) as _);
+        let options = |force| KillOptions { session_id: id.clone(), force, state_file: None };
+        let before = std::fs::read(here.state()).unwrap();
+        client.kill(options(false)).await.unwrap_err();
+        assert_eq!(std::fs::read(here.state()).unwrap(), before);
+        runner.0.lock().unwrap().clear();
+        let killed = client.kill(options(true)).await.unwrap();
+        let calls = std::mem::take(&mut *runner.0.lock().unwrap());
+        assert_eq!(killed.session.status, SessionStatus::Killed);
+        assert_eq!((killed.remote_kill_attempted, !calls.is_empty()), (known, known), "{calls:?}");
+        assert_eq!((killed.remote_kill_succeeded, killed.capacity_released), (false, known));
+        // Nobody saw its end.
+        let listing = client.listing(&ListOptions::default()).unwrap();
+        assert_eq!(listing.unsettled.len(), 1, "{:?}", listing.unsettled);
+    }
+}
+
+#[tokio::test]
+async fn a_repository_that_is_not_there_is_refused_before_anything_is_done() {
+    let here = Here::new();
+    let missing = here.sandbox.root().join("missing");
+    let plain = here.sandbox.root().join("plain");
+    std::fs::create_dir(&plain).unwrap();
+    let runner = std::sync::Arc::new(Noting::default());
+    let mut client = here.client.clone();
+    client.runner = Some(std::sync::Arc::clone(&runner) as _);
+    for (repo_path, why) in
+        [(missing, "missing is not a directory"), (plain, "plain is in no git repository")]
+    {
+        refused(client.exec(ExecOptions { repo_path: repo_path.clone(), ..here.exec("x") }).await, why);
+        refused(client.start(StartOptions { repo_path, ..here.start(&["x"]) }).await, why);
+    }
+    assert_eq!(*runner.0.lock().unwrap(), Vec::<String>::new());
+    assert!(!here.sandbox.home().join(".amplihack").exists());
+}
+
 #[tokio::test]
 async fn what_came_to_run_although_it_was_given_up_is_ended_and_said_to_have_been() {
     let here = Here::new();

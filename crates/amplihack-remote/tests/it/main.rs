@@ -6,6 +6,7 @@
     reason = "a test fails by panic; helpers outside of #[test] functions too"
 )]
 
+mod api_module;
 mod client;
 mod collect;
 mod ends;

@@ -424,7 +424,9 @@ async fn what_cannot_be_packaged_says_why() {
     let here = Here::new();
     let (env, kept) = (here.sandbox.env(), here.kept.as_path());
     let nowhere = here.sandbox.root().join("home");
-    let error = refused(PackageOptions::new(&nowhere, env, kept), "no_repository").await;
+    let error = Package::make(PackageOptions::new(&nowhere, env, kept)).await.unwrap_err();
+    assert!(matches!(error, RemoteError::Validation(_)), "{error:?}");
+    assert_eq!(error.fact("reason"), Some("no_repository"));
     assert!(error.fact("hint").is_some());
     let empty = here.sandbox.root().join("empty");
     here.git_in(here.sandbox.root(), ["init".as_ref(), "--quiet".as_ref(), empty.as_os_str()]);
@@ -436,6 +438,7 @@ async fn what_cannot_be_packaged_says_why() {
     refused(PackageOptions::new(&shallow, env, kept), "shallow").await;
     let missing = here.sandbox.root().join("missing");
     let error = Package::make(PackageOptions::new(&missing, env, kept)).await.unwrap_err();
+    assert!(matches!(error, RemoteError::Validation(_)), "{error:?}");
     assert!(error.to_string().ends_with("missing is not a directory"), "{error}");
 
     here.git(["config", "core.worktree", here.sandbox.home().to_str().unwrap()]);

@@ -31,7 +31,8 @@ pub(crate) fn run(command: RemoteCommand, env: &Env) -> Result<u8, Failure> {
     if let RemoteCommand::Runner { words } = &command {
         return runner(words, env);
     }
-    let client = Client::new(env, &current_dir()?)?;
+    let mut client = Client::new(env, &current_dir()?)?;
+    client.program = sys::own_file().ok();
     match command {
         RemoteCommand::Exec(args) => start::exec(client, args),
         RemoteCommand::Start(args) => start::start(client, args),
@@ -166,7 +167,7 @@ fn kill(client: &Client, args: KillArgs) -> Result<u8, Failure> {
         });
         ui::data(&line(&object)?)?;
     } else {
-        ui::data(&format!("Session '{}' has been terminated.\n", killed.session.session_id))?;
+        ui::data(&render::killed(&killed))?;
         if killed.remote_kill_attempted && !killed.remote_kill_succeeded {
             ui::note(
                 "warning",

@@ -7,8 +7,8 @@ use std::io::{self, Write as _};
 use amplihack_export::visible;
 use amplihack_policy::secrets::redact;
 use amplihack_remote::{
-    HostReport, IntegrationSummary, ListRow, PoolVm, RemoteStatus, Session, SessionStatus, Started, Swept,
-    WorkflowResult,
+    HostReport, IntegrationSummary, KillResult, ListRow, PoolVm, RemoteStatus, Session, SessionStatus,
+    Started, Swept, WorkflowResult,
 };
 use jiff::Timestamp;
 
@@ -128,6 +128,19 @@ pub(super) fn output(session: &Session, text: &str) -> String {
         short(&session.prompt),
         "=".repeat(80),
     )
+}
+
+/// What came of a kill: only what its machine says has ended is called terminated.
+pub(super) fn killed(killed: &KillResult) -> String {
+    let Session { session_id: id, status, vm_name, .. } = &killed.session;
+    match (killed.remote_kill_succeeded, killed.remote_kill_attempted) {
+        (true, _) => format!("Session '{id}' has been terminated.\n"),
+        (false, true) => format!("Session '{id}' is recorded as {status}.\n"),
+        (false, false) if vm_name.is_empty() => {
+            format!("Session '{id}' is recorded as {status}; it was on no machine.\n")
+        }
+        (false, false) => format!("Session '{id}' is recorded as {status}; {vm_name} was not asked.\n"),
+    }
 }
 
 /// How a session ended, in one line.

@@ -21,6 +21,14 @@ everywhere! {
         refused(world, "claude is missing; install it there: ");
         world.give_text("claude", include_str!("agent.sh"));
         world.take("amplihack");
+        if world.kind == Kind::Local {
+            // The program that runs is one.
+            world.run(&["doctor"]).assert_code(0).assert_stdout_has(": ready\n").assert_stdout_has("amplihack: amplihack ");
+            let started = world.run(&["start", "--json", "do it"]);
+            let ids = crate::remote::world::ids(&started.assert_code(0).json());
+            assert_eq!(world.wait(&ids)[0]["status"], "completed", "{}", world.said(&[&ids[0]]));
+            return;
+        }
         if !rents {
             let missing = world.run(&["doctor"]);
             missing.assert_code(1).assert_stdout_has("problem: amplihack is missing; install it there: cargo install ");

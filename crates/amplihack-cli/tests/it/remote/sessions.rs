@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::remote::world::{World, ids, running};
+use crate::remote::world::{Kind, World, ids, running};
 
 /// What agents do by their prompts.
 const BY_PROMPT: &str = r#"
@@ -139,4 +139,27 @@ everywhere! {
             missing.assert_stderr_has("amplihack remote list");
         }
     }
+}
+
+#[test]
+fn a_forced_kill_of_a_session_whose_machine_nobody_knows_claims_no_attempt() {
+    World::with(Kind::Local, |world| {
+        let ids = ids(&world.run(&["start", "--json", "hold", "hold"]).assert_code(0).json());
+        let file = world.sandbox.home().join(".amplihack/remote-state.json");
+        let mut state: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        state["vm_pool"] = serde_json::json!({});
+        std::fs::write(&file, state.to_string()).unwrap();
+        world
+            .run(&["kill", &ids[0]])
+            .assert_code(1)
+            .assert_stderr_has("machine 'local' is not known any more");
+        let killed = world.json(&["kill", &ids[0], "--force"]);
+        let did =
+            ["remote_kill_attempted", "remote_kill_succeeded", "capacity_released"].map(|name| &killed[name]);
+        assert_eq!(did, [false; 3].map(|_| &Value::Bool(false)), "{killed}");
+        let text = world.run(&["kill", &ids[1], "--force"]);
+        text.assert_code(0);
+        text.assert_stdout(&format!("Session '{}' is recorded as killed; local was not asked.\n", ids[1]));
+        world.run(&["list"]).assert_stderr_has("its machine did not confirm its end");
+    });
 }
