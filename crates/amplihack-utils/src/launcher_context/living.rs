@@ -25,11 +25,14 @@ fn place(home: &Path, pid: u32, start_time: u64) -> PathBuf {
 pub(super) fn enter(home: &Path, id: &SessionId, context: &SessionContext) -> io::Result<()> {
     sweep(home);
     let place = place(home, context.pid, context.start_time);
+    // A directory that goes between two looks at it is reported as there already.
+    let gone =
+        |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists);
     let mut tries = 0;
     loop {
         match create_private_dir(&place).and_then(|()| File::create(place.join(id.as_str()))) {
             // The end of another launch took the directory away in between.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && tries < 100 => tries += 1,
+            Err(error) if gone(&error) && tries < 100 => tries += 1,
             entered => return entered.map(drop),
         }
     }
@@ -42,17 +45,19 @@ pub(super) fn leave(home: &Path, id: &SessionId, context: &SessionContext) {
     let _ = fs::remove_dir(&place).and_then(|()| fs::remove_dir(index(home)));
 }
 
-/// A launch that was killed leaves its entry; it goes here once somebody has removed its session.
-fn sweep(home: &Path) {
+/// Removes the entries of launches below `home` that have no file any more: one that was killed leaves its entry.
+pub fn sweep(home: &Path) {
     for launcher in entries(&index(home)) {
         for entry in entries(&launcher) {
             let id = entry.file_name().and_then(|name| SessionId::parse(name.to_str()?).ok());
             if id.is_none_or(|id| !SessionContext::path(home, &id).exists()) {
                 let _ = fs::remove_file(&entry);
-                let _ = fs::remove_dir(&launcher);
             }
         }
+        let _ = fs::remove_dir(&launcher);
     }
+    // Gone only if it is empty.
+    let _ = fs::remove_dir(index(home));
 }
 
 fn entries(directory: &Path) -> Vec<PathBuf> {
