@@ -44,6 +44,8 @@ pub enum Output {
     Head(usize),
     /// The last bytes, at most so many, are kept; the rest is read and counted.
     Tail(usize),
+    /// To this process's standard error as it comes; the last bytes, at most so many, are kept, too.
+    Forward(usize),
     /// To whoever reads the run: what nobody takes is not read, and holds the child up. For standard output, and set by
     /// [`EventRun::start`](crate::EventRun::start).
     Stream,

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
+use amplihack_launcher::copilot::shim::Shim;
 use amplihack_recipe::audit::Audit;
+use amplihack_recipe::bridge::CopilotShim;
 use amplihack_recipe::context::Context;
 use amplihack_recipe::find::Discovery;
 use amplihack_recipe::given::Given;
@@ -16,6 +18,7 @@ use amplihack_recipe::run::{AgentDoor, Done, Execution, Launcher, Retry, Setting
 use amplihack_utils::agent_binary::{Source, System, resolve_in, validate};
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::new_session_id;
+use amplihack_utils::sys;
 
 use crate::args::RunArgs;
 use crate::{ARGUMENTS, NOT_FOUND, PARSE, data, tell};
@@ -176,6 +179,10 @@ fn start(args: &RunArgs, env: &Env, plan: Plan, settings: Settings, context: Con
     };
     let deep = depth(env, limit).map_err(|error| (error, 1))?;
     let door = door(args, env, &settings.cwd)?;
+    let mut env = env.clone();
+    // Dropped after the run: scripts that call Copilot as if it were Claude are understood while it goes on.
+    let _shim = shim(door.agent(), &settings.run_id, &mut env);
+    let env = &env;
     let name = plan.root().recipe.name.clone();
     let mut lines = Lines::new(door.agent().name(), args.progress);
     let mut log = args.progress.then(|| transition_log(env, &name)).flatten();
@@ -212,6 +219,20 @@ fn start(args: &RunArgs, env: &Env, plan: Plan, settings: Settings, context: Con
     };
     let result = execute(execution, &mut seen).map_err(|error| (error.to_string(), 1))?;
     Ok(shown(args, &result))
+}
+
+/// Puts Copilot's stand-in first on PATH, if Copilot is the agent and `amplihack` lies beside this program.
+fn shim(agent: AgentBinary, run_id: &str, env: &mut Env) -> Option<Shim> {
+    let home = env.amplihack_home().filter(|_| agent == AgentBinary::Copilot)?;
+    let program = sys::own_file().ok()?.with_file_name("amplihack");
+    let stand_in = CopilotShim { directory: home.join("shims").join(run_id), program };
+    if !stand_in.program.is_file() {
+        return None;
+    }
+    stand_in.put_first(env).unwrap_or_else(|error| {
+        tell(&format!("warning: Copilot is called without its flags being normalised: {error}"));
+        None
+    })
 }
 
 fn transition_log(env: &Env, name: &str) -> Option<TransitionLog> {

@@ -58,6 +58,7 @@ mod recipe;
 mod recipe_bundled;
 mod recipe_cases;
 mod recipe_kill;
+mod recipe_warnings;
 mod reference;
 mod remote;
 mod remote_faults;
