@@ -1,6 +1,6 @@
 //! A run's pipes: bytes to the child, and what is kept of the bytes from it.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 
 use rustix::buffer::spare_capacity;
@@ -191,7 +191,7 @@ impl Kept {
             Output::Tail(limit) | Output::Forward(limit) => {
                 if matches!(self.output, Output::Forward(_)) {
                     // A closed stderr must not end the run.
-                    let _ = std::io::Write::write_all(&mut std::io::stderr().lock(), new);
+                    let _ = io::stderr().lock().write_all(new);
                 }
                 self.bytes.extend_from_slice(new);
                 // Cut only when there is twice as much, so that each byte is moved once.

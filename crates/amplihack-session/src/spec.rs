@@ -162,12 +162,12 @@ impl Output {
         match self {
             Self::Inherit => Stdio::inherit(),
             Self::Null => Stdio::null(),
-            Self::Head(_) | Self::Tail(_) | Self::Stream => Stdio::piped(),
+            Self::Head(_) | Self::Tail(_) | Self::Forward(_) | Self::Stream => Stdio::piped(),
         }
     }
 
     fn is_captured(self) -> bool {
-        matches!(self, Self::Head(_) | Self::Tail(_) | Self::Stream)
+        matches!(self, Self::Head(_) | Self::Tail(_) | Self::Forward(_) | Self::Stream)
     }
 }
 

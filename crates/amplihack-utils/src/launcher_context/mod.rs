@@ -15,8 +15,8 @@ use serde::Serialize;
 use crate::agent_binary::AgentBinary;
 use crate::error::Explain;
 
-pub(crate) use living::{launches_of, may_have_launches};
 pub use living::sweep;
+pub(crate) use living::{launches_of, may_have_launches};
 pub use read::{Context, MAX_AGE, MAX_DEPTH, MAX_FILE_BYTES, Unusable, read};
 pub use session::{BadSessionId, SessionContext, SessionId, meant, new_session_id, sessions};
 pub use write::{location, write};

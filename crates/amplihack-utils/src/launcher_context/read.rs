@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
+use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
@@ -150,10 +150,7 @@ fn moment(value: &Value) -> Option<Timestamp> {
     const SECONDS: f64 = 1e11;
     if let Some(text) = value.as_str() {
         let text = text.trim();
-        let without_zone = || {
-            let local: DateTime = text.parse().ok()?;
-            local.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
-        };
+        let without_zone = || Offset::UTC.to_timestamp(text.parse::<DateTime>().ok()?).ok();
         return text.parse().ok().or_else(without_zone).or_else(|| moment(&text.parse::<f64>().ok()?.into()));
     }
     let number = value.as_f64().filter(|number| number.is_finite() && *number > 0.0)?;
