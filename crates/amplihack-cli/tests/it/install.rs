@@ -199,7 +199,7 @@ fn a_launch_says_that_the_users_own_registration_is_broken() {
     let path = sandbox.home().join(".claude/settings.json");
     let settings = std::fs::read_to_string(&path).unwrap();
     for (text, why) in [
-        (settings.replace("PreToolUse", "Other"), "PreToolUse"),
+        (settings.replace("pre-tool-use", "post-tool-use"), "PreToolUse"),
         (
             settings
                 .replace("/amplihack-hooks ", "/gone/amplihack-hooks ")
