@@ -61,6 +61,7 @@ mod reference;
 mod remote;
 mod remote_faults;
 mod routing;
+mod routing_descendants;
 mod scene;
 mod schemas;
 mod sessions;

@@ -139,7 +139,9 @@ fn state(
         return Ok(State::Absent);
     };
     let program = Registered::parse(&command).map(|registered| registered.program);
-    if let Some(program) = program.as_ref().filter(|program| !program.is_file()) {
+    if let Some(program) = program.as_ref().filter(|program| {
+        !program.is_file() && !amplihack_utils::sabotage::active("routing-stale-registration")
+    }) {
         return Ok(State::Stale(program.clone()));
     }
     let trust = (agent == AgentBinary::Codex).then(|| least_trust(places, path, &text)).transpose()?;
