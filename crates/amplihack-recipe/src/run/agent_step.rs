@@ -10,7 +10,9 @@ use amplihack_agent::event::{EndEvent, FailKind, RunOutcome, Summary};
 use amplihack_agent::{AgentBinary, Capability, Installed, Options, Permissions, RunMode};
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::discover::{Versions, discover};
-use amplihack_launcher::{Hosting, LaunchRequest, Streams, Task as LaunchTask, Wanted, plan, start_events};
+use amplihack_launcher::{
+    Hosting, LaunchRequest, Notice, Streams, Task as LaunchTask, Wanted, plan, start_events,
+};
 use amplihack_session::journal::Recorded;
 use amplihack_session::step::StepProgram;
 use amplihack_session::{Deadlines, Evidence, RunEnd};
@@ -120,7 +122,11 @@ async fn by_launcher(
         },
     };
     if let TaskResult::Script(end) = ran.ended {
-        ran.ended = TaskResult::Agent(of_program(launcher, ask, end));
+        let answer = of_program(launcher, ask, end);
+        for message in &answer.warnings {
+            world.tell(Entry::Warning { path: task.path.clone(), message: message.clone() });
+        }
+        ran.ended = TaskResult::Agent(answer);
     } else if let TaskResult::NotStarted(error) = ran.ended {
         let program = launcher.program.display();
         ran.ended =
@@ -207,6 +213,7 @@ fn of_program(launcher: &Launcher, ask: &Ask, end: ScriptOutput) -> AgentAnswer 
         failure,
         session: None,
         run,
+        warnings: end.warnings,
     }
 }
 
@@ -291,13 +298,21 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
     };
     let mut plan = plan(request, env, &own.config).map_err(|error| error.to_string())?;
     plan.record = Some(world.spool.list().map_err(|error| error.to_string())?);
-    let mut notices = std::mem::take(&mut plan.notices);
+    // Told at once: whoever waits for a long step knows by then that nothing guards it.
+    let tell = |notices: &[Notice]| {
+        let told: Vec<String> = notices.iter().map(ToString::to_string).collect();
+        for message in &told {
+            world.tell(Entry::Warning { path: task.path.clone(), message: message.clone() });
+        }
+        told
+    };
+    let mut warnings = tell(&std::mem::take(&mut plan.notices));
     let deadlines = Deadlines { total: ask.timeout, ..Deadlines::default() };
     let streams = Streams { deadlines, ..Streams::default() };
     let wanted = Wanted { raw: false, fail_on_denial: false };
     let (launched, more) =
         start_events(plan, own.hosting, streams, wanted).await.map_err(|error| error.to_string())?;
-    notices.extend(more);
+    warnings.extend(tell(&more));
     let session = launched.session().to_string();
     world.tell(Entry::Session {
         path: task.path.clone(),
@@ -305,14 +320,11 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
         session: session.clone(),
     });
     let report = launched.finish().await.map_err(|error| error.to_string())?;
-    notices.extend(report.notices);
-    for notice in notices {
-        world.tell(Entry::Warning { path: task.path.clone(), message: notice.to_string() });
-    }
+    warnings.extend(tell(&report.notices));
     if report.end.signal.is_some() {
         return Ok(TaskResult::Interrupted);
     }
-    Ok(TaskResult::Agent(of_end(own, report.end, &session)))
+    Ok(TaskResult::Agent(AgentAnswer { warnings, ..of_end(own, report.end, &session) }))
 }
 
 fn of_end(own: &Own, mut run: RunEnd, session: &str) -> AgentAnswer {
@@ -336,6 +348,7 @@ fn of_end(own: &Own, mut run: RunEnd, session: &str) -> AgentAnswer {
         failure,
         session: Some(session.to_owned()),
         run,
+        warnings: Vec::new(),
     }
 }
 

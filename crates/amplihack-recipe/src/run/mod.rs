@@ -31,6 +31,7 @@ pub(crate) use preflight::preflight;
 use crate::journal::Entry;
 use crate::result::{RunResult, StepResult};
 use crate::script::Prepared;
+pub(crate) use process::warnings;
 
 /// How a run is to go.
 #[derive(Debug, Clone)]
@@ -182,6 +183,8 @@ pub struct ScriptOutput {
     pub output_bytes: Option<u64>,
     /// The end of its standard error.
     pub error: String,
+    /// The lines of its standard error that begin as this project's warnings do.
+    pub warnings: Vec<String>,
     /// Some output is lost, since there was no room for it.
     pub lost: bool,
 }
@@ -201,6 +204,8 @@ pub struct AgentAnswer {
     pub session: Option<String>,
     /// The end of the run, without its text.
     pub run: RunEnd,
+    /// Warnings of the launch.
+    pub warnings: Vec<String>,
 }
 
 impl AgentAnswer {

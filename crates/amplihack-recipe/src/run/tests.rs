@@ -73,7 +73,15 @@ fn code(code: i32, output: &str) -> TaskResult {
 
 fn answer_of(run: RunEnd) -> AgentAnswer {
     let agent = "claude".to_owned();
-    AgentAnswer { agent, text: String::new(), text_bytes: None, failure: None, session: None, run }
+    AgentAnswer {
+        agent,
+        text: String::new(),
+        text_bytes: None,
+        failure: None,
+        session: None,
+        run,
+        warnings: Vec::new(),
+    }
 }
 
 fn said(text: &str) -> TaskResult {
