@@ -38,11 +38,11 @@ const FILES: &str = "
 struct Schema {
     name: &'static str,
     title: &'static str,
-    schema: fn() -> Value,
+    value: fn() -> Value,
 }
 
-const fn schema(name: &'static str, title: &'static str, schema: fn() -> Value) -> Schema {
-    Schema { name, title, schema }
+const fn schema(name: &'static str, title: &'static str, value: fn() -> Value) -> Schema {
+    Schema { name, title, value }
 }
 
 const SCHEMAS: &[Schema] = &[
@@ -121,7 +121,7 @@ const SCHEMAS: &[Schema] = &[
 pub(super) fn pages() -> impl Iterator<Item = Page> {
     SCHEMAS.iter().map(|one| Page {
         path: format!("docs/reference/schemas/{}.json", one.name),
-        text: Box::new(|| shape::file_text(one.title, (one.schema)())),
+        text: Box::new(|| shape::file_text(one.title, (one.value)())),
     })
 }
 

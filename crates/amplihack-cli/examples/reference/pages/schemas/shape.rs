@@ -1,4 +1,5 @@
 //! Building blocks of schemas: objects that have these keys and no others.
+#![expect(clippy::needless_pass_by_value, reason = "a schema is built from parts that nothing else needs")]
 
 use amplihack_agent::AgentBinary;
 use amplihack_agent::event::schema::of;
