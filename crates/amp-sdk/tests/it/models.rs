@@ -6,10 +6,6 @@ use serde_json::json;
 
 use crate::fake::Fake;
 
-fn some(name: &str) -> Option<String> {
-    Some(name.to_owned())
-}
-
 fn resolved(wish: &Wish) -> (String, ResolutionSource) {
     let selection = Registry::amp().resolve(wish).unwrap();
     (selection.resolved_model.unwrap(), selection.resolution_source.unwrap())
@@ -17,10 +13,14 @@ fn resolved(wish: &Wish) -> (String, ResolutionSource) {
 
 #[test]
 fn a_model_is_resolved_by_the_first_source_that_names_one() {
-    let wish =
-        Wish { explicit: some("default"), environment: some("x"), remote: some("y"), ..Wish::default() };
+    let wish = Wish {
+        explicit: Some("default".into()),
+        environment: Some("x".into()),
+        remote: Some("y".into()),
+        ..Wish::default()
+    };
     assert_eq!(resolved(&wish), ("amp-1".into(), ResolutionSource::Explicit));
-    let wish = Wish { environment: some("amp-1"), remote: some("y"), ..Wish::default() };
+    let wish = Wish { environment: Some("amp-1".into()), remote: Some("y".into()), ..Wish::default() };
     assert_eq!(resolved(&wish), ("amp-1".into(), ResolutionSource::Env));
     assert_eq!(resolved(&Wish::default()), ("amp-1".into(), ResolutionSource::Default));
 }
@@ -28,8 +28,8 @@ fn a_model_is_resolved_by_the_first_source_that_names_one() {
 #[test]
 fn an_unknown_model_never_falls_back_to_another() {
     for wish in [
-        Wish { explicit: some("x"), ..Wish::default() },
-        Wish { environment: some("x"), remote: some("amp-1"), ..Wish::default() },
+        Wish { explicit: Some("x".into()), ..Wish::default() },
+        Wish { environment: Some("x".into()), remote: Some("amp-1".into()), ..Wish::default() },
     ] {
         assert_eq!(Registry::amp().resolve(&wish).unwrap_err().kind(), "unknown_model");
     }

@@ -165,7 +165,7 @@ fn every_tool_may_run_without_a_question() {
 #[test]
 fn silence_of_five_minutes_ends_a_run() {
     assert_eq!(Options::default().stream_timeout_ms, 300_000);
-    let fake = Fake::new(&format!("{INIT}; sleep 60"));
+    let fake = Fake::new(&format!("{INIT}; sleep 5"));
     let options = Options { stream_timeout_ms: 200, ..fake.options() };
     let error = block_on(amp_sdk::run("x", options)).unwrap_err();
     assert_eq!(error.kind(), "stream_timeout");
