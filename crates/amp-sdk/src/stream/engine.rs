@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use amplihack_agent::framer::{Frame, Framer, MAX_LINE};
-use amplihack_session::{AgentRun, Deadline, Deadlines, Outcome, Output, RunSpec, Why};
+use amplihack_session::{AgentRun, Deadline, Deadlines, EndCause, Output, ProcessOutput, RunSpec};
 
 use super::Facts;
 use crate::error::{CliEnd, Error, Result, Wait};
@@ -68,6 +68,9 @@ impl Engine {
 
     /// What was read and not taken yet.
     pub(super) fn ready(&mut self) -> Option<Item> {
+        if amplihack_utils::sabotage::active("amp-as-they-come") && !matches!(self.stage, Stage::Over) {
+            return None;
+        }
         self.lines.ready.pop_front()
     }
 
@@ -114,12 +117,19 @@ impl Engine {
         let spec = RunSpec {
             stdin,
             stdout: Output::Stream,
-            stderr: Output::Tail(self.options.max_stderr_buffer_bytes),
+            stderr: match self.options.max_stderr_buffer_bytes {
+                bytes if amplihack_utils::sabotage::active("amp-stderr-tail") => Output::Head(bytes),
+                bytes => Output::Tail(bytes),
+            },
             keep: Box::new(overlay),
             deadlines: self.deadlines(),
             grace: Duration::from_millis(self.options.transport_headless_timeout_ms),
             linger: Some(Duration::from_millis(self.options.linger_timeout_ms)),
-            tag: launch.tag(),
+            tag: if amplihack_utils::sabotage::active("amp-nothing-left") {
+                String::new()
+            } else {
+                launch.tag()
+            },
             ..RunSpec::new(command)
         };
         let run = AgentRun::start(spec).await.map_err(|error| launch.scrub(Error::from_run(error)))?;
@@ -131,7 +141,8 @@ impl Engine {
     fn deadlines(&self) -> Deadlines {
         Deadlines {
             startup: Some(Duration::from_millis(self.options.startup_timeout_ms)),
-            idle: Some(Duration::from_millis(self.options.stream_timeout_ms)),
+            idle: Some(Duration::from_millis(self.options.stream_timeout_ms))
+                .filter(|_| !amplihack_utils::sabotage::active("amp-option-timeout")),
             total: self.options.run_deadline_ms.map(Duration::from_millis),
         }
     }
@@ -167,13 +178,13 @@ impl Engine {
     }
 
     fn fail(&mut self, error: Error) {
-        if !self.lines.over && !self.lines.broken {
+        if !self.lines.over && !self.lines.broken && !amplihack_utils::sabotage::active("amp-end-at-error") {
             self.lines.ready.push_back(Err(error));
         }
     }
 
     /// Takes the end of the CLI in: without a result it is an error.
-    fn finish(&mut self, outcome: &Outcome, launch: &Launch) {
+    fn finish(&mut self, outcome: &ProcessOutput, launch: &Launch) {
         self.lines.push(&outcome.stdout.bytes, launch);
         self.lines.finish(launch);
         let end = launch.end(outcome);
@@ -182,10 +193,13 @@ impl Engine {
             let left: Vec<String> = outcome.survivors.iter().map(ToString::to_string).collect();
             self.warn(format!("the CLI left processes that do not end: {}", left.join(", ")));
         }
+        if let Some(bytes) = outcome.unread {
+            self.warn(format!("the CLI ended with {bytes} bytes of the prompt unread"));
+        }
         if !self.lines.over {
             let error = self.why(outcome, end);
             self.fail(launch.scrub(error));
-        } else if outcome.why == Why::Ended && !outcome.exit.success() {
+        } else if outcome.cause == EndCause::Ended && !outcome.exit.success() {
             self.warn(format!("{} after the result", outcome.exit));
         }
     }
@@ -195,24 +209,24 @@ impl Engine {
         self.facts.warnings.push(warning);
     }
 
-    fn why(&self, outcome: &Outcome, end: CliEnd) -> Error {
+    fn why(&self, outcome: &ProcessOutput, end: CliEnd) -> Error {
         let after = Duration::from_millis;
-        match outcome.why {
-            Why::Deadline(Deadline::Startup) => Error::StreamTimeout {
+        match outcome.cause {
+            EndCause::Deadline(Deadline::Startup) => Error::StreamTimeout {
                 wait: Wait::Startup,
                 after: after(self.options.startup_timeout_ms),
                 end: Box::new(end),
             },
-            Why::Deadline(Deadline::Idle) => Error::StreamTimeout {
+            EndCause::Deadline(Deadline::Idle) => Error::StreamTimeout {
                 wait: Wait::Idle,
                 after: after(self.options.stream_timeout_ms),
                 end: Box::new(end),
             },
-            Why::Deadline(Deadline::Total) => Error::RunDeadline {
+            EndCause::Deadline(Deadline::Total) => Error::RunDeadline {
                 after: after(self.options.run_deadline_ms.unwrap_or_default()),
                 end: Box::new(end),
             },
-            Why::Ended | Why::Lingered | Why::Interrupted(_) => Error::from_end(end),
+            EndCause::Ended | EndCause::Lingered | EndCause::Interrupted(_) => Error::from_end(end),
         }
     }
 }
@@ -237,7 +251,12 @@ impl Lines {
             Frame::Line(line) if line.trim_ascii().is_empty() => return,
             Frame::Line(line) => match StreamMessage::from_line(line) {
                 Ok(message) => {
-                    self.over = message.is_final();
+                    self.over = message.is_final() && !amplihack_utils::sabotage::active("amp-end-at-result");
+                    if matches!(message, StreamMessage::ErrorResult(_))
+                        && amplihack_utils::sabotage::active("amp-failure-inline")
+                    {
+                        return self.ready.push_back(Err(Error::NoResult { end: Box::default() }));
+                    }
                     return self.ready.push_back(Ok(message));
                 }
                 Err(error) => (error, line),
