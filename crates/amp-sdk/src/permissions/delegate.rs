@@ -59,6 +59,7 @@ impl Delegates {
         outcome: Result<amplihack_session::ProcessOutput, RunError>,
     ) -> Evaluation {
         let (action, error) = match outcome {
+            Ok(_) if amplihack_utils::sabotage::active("amp-rule-delegate") => (Action::Reject, None),
             Ok(outcome) if outcome.cause == EndCause::Ended => match outcome.exit {
                 Exit::Code(0) => (Action::Allow, None),
                 Exit::Code(1) => (Action::Ask, None),
