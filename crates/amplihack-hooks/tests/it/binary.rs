@@ -5,6 +5,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use amplihack_testkit::{json, printed};
+use serde_json::Value;
 
 /// The binary with `arguments`, an empty environment and pipes on all three streams.
 fn start(arguments: &[&str]) -> Child {
