@@ -10,6 +10,7 @@ use crate::event::Usage;
 use crate::grammar::Grammar;
 use crate::live::LiveFile;
 use crate::matrix::{Capability, Row, RunMode};
+use crate::own_commands::OwnCommands;
 
 /// Reads what a run used out of a file of the agent.
 pub type ReadUsage = fn(&[u8]) -> Option<Usage>;
@@ -50,6 +51,8 @@ pub struct Profile {
     /// Variables that hold the key of its provider: the one that a headless run takes, then others in which users have it. `codex exec`
     /// was seen to send `CODEX_API_KEY`, and not `OPENAI_API_KEY`.
     pub keys: &'static [&'static str],
+    /// Commands of its own with which a prompt may begin.
+    pub own_commands: OwnCommands,
     /// Explicit delivery requests that it refuses before it is started, with the reason.
     pub refuses_requests: Option<&'static str>,
 }

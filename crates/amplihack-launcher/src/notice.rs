@@ -59,6 +59,13 @@ pub enum Notice {
     },
     /// The policy observes and refuses nothing.
     Observing(AgentBinary),
+    /// The prompt begins with a word that the agent takes for a command of its own.
+    OwnCommand {
+        /// The agent.
+        agent: AgentBinary,
+        /// The word: a slash and ASCII letters, digits and marks, at most 64 of them.
+        word: String,
+    },
     /// The agent ended before it had read the whole prompt.
     PromptUnread {
         /// Bytes that it left.
@@ -129,6 +136,11 @@ impl fmt::Display for Notice {
                     "the policy only observes: {agent} is refused nothing, what would have been is in the audit"
                 )
             }
+            Self::OwnCommand { agent, word } => write!(
+                f,
+                "the prompt begins with {word}, which {agent} takes for a command of its own, so that it may reach no model; to send \
+                 it as text, put something in front of it"
+            ),
             Self::PromptUnread { bytes } => {
                 write!(f, "the agent ended with {bytes} bytes of the prompt unread; the run is not a success")
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use amplihack_agent::command::passthrough;
 use amplihack_agent::{
-    AgentBinary, AgentCommand, Capability, DeliveredCommand, Installed, Options, RunMode, Trust,
+    AgentBinary, AgentCommand, Capability, DeliveredCommand, Installed, Options, RunMode, Trust, profile,
 };
 use amplihack_hooks::injection::Injection;
 use amplihack_hooks::registration::Program;
@@ -181,6 +181,10 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         Err(args) => (passthrough(&installed, args, &cwd), None, None, DeliveryHandle::argv()),
         Ok((command, requested)) => {
             let prompt_bytes = command.prompt.map_or(0, str::len);
+            let own = command.prompt.filter(|_| mode == RunMode::Headless && !command.options.literal);
+            if let Some(word) = own.and_then(|prompt| profile(agent).own_commands.word(prompt)) {
+                notices.push(Notice::OwnCommand { agent, word: word.chars().take(64).collect() });
+            }
             if amplihack_utils::sabotage::active("delivery-launch-logs-no-prompt") {
                 tracing::info!(prompt = command.prompt, "delivering");
             }

@@ -26,6 +26,7 @@ pub(crate) static PROFILE: Profile = Profile {
     directories: &["XDG_CACHE_HOME"],
     install_hint: "npm install -g @ampcode/cli",
     prompt_note: NOTE,
+    own_commands: crate::OwnCommands::Nothing,
     rows: &[
         Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Option, &[]), HELP),
         Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::FlagEq("--execute"), HELP)

@@ -21,6 +21,7 @@ pub(crate) static PROFILE: Profile = Profile {
     directories: &["XDG_CACHE_HOME"],
     install_hint: "uv tool install git+https://github.com/microsoft/amplifier",
     prompt_note: NOTE,
+    own_commands: crate::OwnCommands::Nothing,
     rows: &[
         Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Front, &["run"]), DOCS),
         Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::AfterDashes, DOCS).note(NOTE),

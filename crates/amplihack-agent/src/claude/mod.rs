@@ -40,6 +40,7 @@ pub(crate) static PROFILE: Profile = Profile {
     directories: &[],
     install_hint: "npm install -g @anthropic-ai/claude-code",
     prompt_note: SLASH,
+    own_commands: crate::OwnCommands::EveryName,
     rows: &[
         Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Front, &["-p"]), PROMPTS),
         Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::AfterDashes, PROMPTS)

@@ -5,7 +5,10 @@ use super::wire::Record;
 use crate::decode::fail;
 use crate::decode::lines::NO_REASON;
 use crate::decode::wire::Str;
-use crate::event::{AgentEvent, EndEvent, Permission, RunOutcome, Summary, Totals, Usage};
+use crate::event::{AgentEvent, EndEvent, FailKind, Permission, RunOutcome, Summary, Totals, Usage};
+
+/// The reason of a run in which the agent asked no model.
+const NO_MODEL: &str = "the agent answered by itself and asked no model";
 
 impl ClaudeStream {
     /// Tells denials and the total. The end is kept, since only the exit shows whether it was so.
@@ -54,6 +57,9 @@ impl ClaudeStream {
                     format!("the agent was interrupted: {message}"),
                     summary,
                 )
+            } else if subtype == "success" && is_error.0 != Some(true) && summary.turns == Some(0) {
+                // A command of its own, or a hook that stopped the prompt: it answered without its model.
+                EndEvent::of_failure(FailKind::NoResult, NO_MODEL, summary)
             } else if subtype == "success" && is_error.0 != Some(true) {
                 EndEvent::success(summary)
             } else {

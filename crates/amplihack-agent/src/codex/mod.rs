@@ -41,6 +41,7 @@ pub(crate) static PROFILE: Profile = Profile {
     directories: &["CODEX_HOME", "XDG_CACHE_HOME"],
     install_hint: "npm install -g @openai/codex",
     prompt_note: BOM,
+    own_commands: crate::OwnCommands::Nothing,
     rows: &[
         Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Front, &["exec"]), PROMPTS),
         Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::AfterDashes, PROMPTS),

@@ -64,6 +64,8 @@ pub struct Options {
     pub append_system_prompt: Option<String>,
     /// The permission level; `None` leaves the agent's own default.
     pub permissions: Option<Permissions>,
+    /// The prompt is text, even where it begins with a word that the agent takes for a command of its own.
+    pub literal: bool,
     /// Print what the agent does as JSON lines, for its [decoder](crate::decode::decoder).
     pub stream: bool,
     /// The file of the JSON schema that the answer keeps to.
@@ -200,9 +202,14 @@ impl AgentCommand<'_> {
         let Some(prompt) = self.prompt else {
             return if self.mode == RunMode::Headless { Err(DeliveryError::Empty) } else { Ok(None) };
         };
-        let (text, removed) = sanitize_nul(prompt);
+        let (mut text, removed) = sanitize_nul(prompt);
         if text.is_empty() {
             return Err(DeliveryError::Empty);
+        }
+        if self.options.literal
+            && let Cow::Owned(literal) = profile(agent).own_commands.literal(&text)
+        {
+            text = Cow::Owned(literal);
         }
         let (row, selection) = self.channel(&text, requested)?;
         let mut warnings = Vec::new();

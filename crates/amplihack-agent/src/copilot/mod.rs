@@ -38,6 +38,7 @@ pub(crate) static PROFILE: Profile = Profile {
     directories: &["COPILOT_CACHE_HOME", "COPILOT_HOME", "XDG_CACHE_HOME"],
     install_hint: "npm install -g @github/copilot",
     prompt_note: TRIMS,
+    own_commands: crate::OwnCommands::Words(&["/compact"]),
     rows: &[
         Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Option, &[]), PROMPTS),
         Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::FlagEq("--prompt"), PROMPTS)

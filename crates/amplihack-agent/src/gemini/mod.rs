@@ -33,6 +33,7 @@ pub(crate) static PROFILE: Profile = Profile {
     directories: &["GEMINI_CLI_HOME"],
     install_hint: "npm install -g @google/gemini-cli",
     prompt_note: AT_FILES,
+    own_commands: crate::OwnCommands::Words(&["/model", "/exit", "/init"]),
     rows: &[
         Row::new(Capability::Start, HEADLESS, ArgShape::Words(Slot::Option, &[]), PROMPTS),
         Row::new(Capability::Prompt(DeliveryMode::Argv), HEADLESS, ArgShape::FlagEq("--prompt"), PROMPTS)

@@ -1,6 +1,6 @@
 //! `amplihack <agent>` and `amplihack launch`.
 
-use amplihack_agent::{AgentBinary, Options};
+use amplihack_agent::{AgentBinary, Options, RunMode, profile};
 use amplihack_launcher::doctor::requested;
 use amplihack_launcher::{
     Hosting, LaunchRequest, Notice, Streams, Task, Wanted, enterable, own_program, plan, start,
@@ -65,10 +65,20 @@ pub(crate) fn run(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env) -
             "leave --output out, or give a prompt",
         ));
     }
+    // Whether such a prompt reached a model is only in the stream.
+    let is_command = output == OutputFormat::Text
+        && mode == RunMode::Headless
+        && prompt.as_deref().is_some_and(|prompt| profile(agent).own_commands.word(prompt).is_some());
     let task = if passthrough {
         Task::Passthrough(extra)
     } else {
-        Task::Prompt { prompt, requested, options: options(args)?, before_verb, extra }
+        Task::Prompt {
+            prompt,
+            requested,
+            options: Options { stream: output != OutputFormat::Text || is_command, ..options(args)? },
+            before_verb,
+            extra,
+        }
     };
     let plan = plan(LaunchRequest { agent, installed: None, mode, task, guard, cwd }, env, &config)?;
     show(&plan.notices);
@@ -76,7 +86,7 @@ pub(crate) fn run(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env) -
         ui::data(&dry_run::render(&plan))?;
         return Ok(0);
     }
-    if output != OutputFormat::Text {
+    if output != OutputFormat::Text || is_command {
         return events::run(plan, Streams { deadlines, ..Streams::default() }, wanted, output, env);
     }
     let report = runtime()?.block_on(async {
@@ -107,7 +117,6 @@ fn options(args: LaunchArgs) -> Result<Options, Failure> {
             .map(|text| utf8(text, "--append-system-prompt"))
             .transpose()?,
         permissions: args.permissions.map(Into::into),
-        stream: args.output != OutputFormat::Text,
         ..Options::default()
     })
 }

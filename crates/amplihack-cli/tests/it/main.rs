@@ -54,6 +54,7 @@ mod real_signals;
 mod real_streams;
 mod real_terminal;
 mod real_walls;
+mod real_words;
 mod recipe;
 mod recipe_bundled;
 mod recipe_cases;

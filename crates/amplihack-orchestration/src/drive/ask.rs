@@ -45,6 +45,7 @@ pub(super) fn request(place: &Place<'_>, spec: &Spec, cwd: &Path, prompted: Prom
                 requested(place.config)
             },
             options: Options {
+                literal: true,
                 model: spec.model.as_ref().map(Into::into),
                 resume: resume.map(Into::into),
                 permissions: spec.permissions,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use amplihack_agent::command::relay::{Relay, relay};
 use amplihack_agent::event::{EndEvent, FailKind, RunOutcome, Summary};
-use amplihack_agent::{AgentBinary, Capability, Installed, Options, Permissions, RunMode};
+use amplihack_agent::{AgentBinary, Capability, Installed, Options, Permissions, RunMode, profile};
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::discover::{Versions, discover};
 use amplihack_launcher::{
@@ -146,7 +146,8 @@ fn program(
         Some(definition) => format!("{definition}\n\n{NO_REENTRY}"),
         None => NO_REENTRY.to_owned(),
     };
-    let mut prompt = format!("{}{ALONE}", ask.prompt).replace('\0', "");
+    let asked = profile(launcher.agent).own_commands.literal(&ask.prompt);
+    let mut prompt = format!("{asked}{ALONE}").replace('\0', "");
     if prompt.len() + system.len() > ARGUMENT {
         // No argument holds it.
         let path = files
@@ -288,6 +289,8 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
                 append_system_prompt: system,
                 permissions: own.permissions,
                 stream: true,
+                // A value of a recipe is data.
+                literal: true,
                 ..Options::default()
             },
             before_verb: Vec::new(),

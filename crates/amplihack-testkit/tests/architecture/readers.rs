@@ -114,3 +114,48 @@ fn the_searches_find_what_they_look_for() {
     none("a word is not written where it belongs", home("crates/amplihack-agent/src", OF_STREAMS));
     none("a word is not written where it belongs", home("crates/amplihack-hooks/src", OF_HOOKS));
 }
+
+/// Types that are named like an end. All but the first two wrap [`RunEnd`], or are about a file.
+const ENDS: &[(&str, &str)] = &[
+    ("RunEnd", "crates/amplihack-session/src/run_end.rs"),
+    ("RunOutcome", "crates/amplihack-agent/src/event/outcome.rs"),
+    ("CliEnd", "crates/amp-sdk/src/error.rs"),
+    ("RecordedEnd", "crates/amplihack-orchestration/src/journal/story.rs"),
+    ("Outcome", "crates/amplihack-launcher/src/install/mod.rs"),
+];
+
+/// Endings of names for an end of a run.
+const LIKE_ENDS: &[&str] = &["End", "Ended", "Ending", "Finished", "Came", "Outcome"];
+
+#[test]
+fn the_end_of_a_run_has_one_type() {
+    let sources = sources();
+    let mut breaches = Vec::new();
+    let mut found = 0;
+    for source in sources.iter().filter(|source| source.ships()) {
+        for (index, line) in source.text.lines().enumerate() {
+            let words: Vec<&str> = line.split(|ch: char| !(ch.is_alphanumeric() || ch == '_')).collect();
+            let Some(name) =
+                words.windows(2).find(|pair| matches!(pair[0], "struct" | "enum")).map(|pair| pair[1])
+            else {
+                continue;
+            };
+            if line.trim_start().starts_with("//") || !LIKE_ENDS.iter().any(|end| name.ends_with(end)) {
+                continue;
+            }
+            found += 1;
+            let place = source.path.display().to_string();
+            if !ENDS.contains(&(name, place.as_str())) {
+                breaches.push(format!("{place}:{}: {name}", index + 1));
+            }
+        }
+    }
+    assert_eq!(found, ENDS.len() + breaches.len(), "the list of ends has a type that is gone");
+    for (name, place) in [ENDS[2], ENDS[3]] {
+        let wraps = sources.iter().any(|source| {
+            source.path.display().to_string() == place && source.text.contains("pub run: RunEnd,")
+        });
+        assert!(wraps, "{name} wraps RunEnd");
+    }
+    none("a second type says how a run ended; wrap amplihack_session::RunEnd", breaches);
+}

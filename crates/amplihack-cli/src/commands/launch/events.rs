@@ -1,4 +1,4 @@
-//! `--output json` and `--output stream-json`: a headless run as events.
+//! A headless run as events: `--output json`, `--output stream-json`, and text of a run whose end only the stream tells.
 
 use amplihack_launcher::{Hosting, Plan, Streams, Wanted, start_events};
 use amplihack_session::Report;
@@ -30,6 +30,9 @@ pub(super) fn run(
         }
         Ok::<_, Failure>((launched.finish().await?, session, events))
     })?;
+    if let (OutputFormat::Text, Some(text)) = (output, &report.end.event.summary.text) {
+        ui::data(&format!("{text}\n"))?;
+    }
     if output == OutputFormat::Json {
         let whole = Report { session: &session, end: &report.end, events: &events };
         ui::data(&line(&whole)?)?;
