@@ -234,7 +234,7 @@ mod tests {
         Entry::Answered {
             turn,
             answer: Answer {
-                run: RunEnd::new(EndEvent::success(Summary::default()), Evidence::Record),
+                run: Box::new(RunEnd::new(EndEvent::success(Summary::default()), Evidence::Record)),
                 cut: false,
                 claim: Some(Claim { status, summary: None, changes: Some(turn == 1) }),
                 alive: true,

@@ -121,7 +121,7 @@ impl Heard {
         run.event.summary.text = None;
         Over {
             answer: Answer {
-                run,
+                run: Box::new(run),
                 cut,
                 claim,
                 alive: self.alive,

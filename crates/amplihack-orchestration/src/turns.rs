@@ -42,7 +42,7 @@ pub struct Rules {
 #[serde(from = "AnswerForm")]
 pub struct Answer {
     /// The end of its launch. The agent's text is not in it.
-    pub run: RunEnd,
+    pub run: Box<RunEnd>,
     /// The run ended the turn with its work kept, because the agent went on and on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
@@ -89,7 +89,7 @@ impl From<AnswerForm> for Answer {
             _ => RunEnd::failed(kind.unwrap_or(FailKind::Agent), message),
         };
         Self {
-            run: run.unwrap_or_else(older),
+            run: Box::new(run.unwrap_or_else(older)),
             cut: cut || word == Some("cut"),
             claim,
             alive,

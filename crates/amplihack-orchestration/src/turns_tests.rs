@@ -22,7 +22,7 @@ fn known(mut run: RunEnd) -> RunEnd {
 
 fn answer(run: RunEnd, status: Option<Status>) -> Answer {
     let claim = status.map(|status| Claim { status, summary: None, changes: None });
-    Answer { run, cut: false, claim, alive: true, resumed: false, denials: 0 }
+    Answer { run: Box::new(run), cut: false, claim, alive: true, resumed: false, denials: 0 }
 }
 
 fn failed(kind: FailKind) -> Answer {

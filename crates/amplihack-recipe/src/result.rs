@@ -50,7 +50,7 @@ pub struct AgentRecord {
     pub usage: amplihack_agent::event::Totals,
     /// The end of the last attempt, without its text, which is the step's output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<amplihack_session::RunEnd>,
+    pub run: Option<Box<amplihack_session::RunEnd>>,
 }
 
 /// What became of a step.

@@ -53,7 +53,7 @@ impl Drive<'_> {
     fn run_end(&self, outcome: RunOutcome, reason: String, signal: Option<Signal>) -> RunEnd {
         let story = &self.journal.story;
         let answers = || story.turns.iter().filter_map(|turn| turn.answer.as_ref());
-        let last = answers().last().map(|answer| answer.run.evidence);
+        let last = answers().next_back().map(|answer| answer.run.evidence);
         let signal = signal.filter(|_| outcome == RunOutcome::Interrupted);
         let evidence = match outcome {
             RunOutcome::Verified => Evidence::Verification,

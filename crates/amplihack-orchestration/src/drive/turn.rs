@@ -132,7 +132,7 @@ impl Drive<'_> {
         for notice in notices.into_iter().filter(|_| ask.turn == 1 || ask.fall_back) {
             self.notice(notice);
         }
-        let (over, notices) = self.watch(launched, heard, live).await?;
+        let (over, notices) = Box::pin(self.watch(launched, heard, live)).await?;
         for notice in notices {
             self.notice(notice);
         }

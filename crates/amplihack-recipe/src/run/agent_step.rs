@@ -126,7 +126,7 @@ async fn by_launcher(
         for message in &answer.warnings {
             world.tell(Entry::Warning { path: task.path.clone(), message: message.clone() });
         }
-        ran.ended = TaskResult::Agent(answer);
+        ran.ended = TaskResult::Agent(Box::new(answer));
     } else if let TaskResult::NotStarted(error) = ran.ended {
         let program = launcher.program.display();
         ran.ended =
@@ -244,7 +244,7 @@ fn says_rate_limit(error: &str, output: &str) -> bool {
 
 async fn by_own(world: &World, own: &Own, task: &Task, ask: &Ask) -> TaskResult {
     if let Some(end) = task.adopt.as_deref().and_then(|session| adopted(world, own, session)) {
-        return TaskResult::Agent(end);
+        return TaskResult::Agent(Box::new(end));
     }
     match launch(world, own, task, ask).await {
         Ok(ended) => ended,
@@ -327,7 +327,7 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
     if report.end.signal.is_some() {
         return Ok(TaskResult::Interrupted);
     }
-    Ok(TaskResult::Agent(AgentAnswer { warnings, ..of_end(own, report.end, &session) }))
+    Ok(TaskResult::Agent(Box::new(AgentAnswer { warnings, ..of_end(own, report.end, &session) })))
 }
 
 fn of_end(own: &Own, mut run: RunEnd, session: &str) -> AgentAnswer {

@@ -158,12 +158,11 @@ pub struct Ask {
 
 /// The result of a task.
 #[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "there is one for each running step")]
 pub enum TaskResult {
     /// A script ran.
     Script(ScriptOutput),
     /// An agent ran.
-    Agent(AgentAnswer),
+    Agent(Box<AgentAnswer>),
     /// The task could not be started, or not be watched.
     NotStarted(String),
     /// The task was ended since this process received a signal.
@@ -228,6 +227,7 @@ pub enum StepInput {
 
 /// What the machine wants done, in this order.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "each output is taken at once; there is no list of many")]
 pub enum StepOutput {
     /// To be written down before anything that follows.
     Record(Entry),

@@ -76,7 +76,7 @@ pub(super) fn of_agent(step: &Step, kind: &str, end: AgentAnswer) -> StepResult 
 pub(super) fn of_any(step: &Step, kind: &str, end: TaskResult) -> StepResult {
     match end {
         TaskResult::Script(end) => of_program(step, kind, end),
-        TaskResult::Agent(end) => of_agent(step, kind, end),
+        TaskResult::Agent(end) => of_agent(step, kind, *end),
         TaskResult::Interrupted => StepResult::failed(&step.id, kind, "ended by a signal to the runner"),
         TaskResult::NotStarted(error) => StepResult::failed(&step.id, kind, error),
     }

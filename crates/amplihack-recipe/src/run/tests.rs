@@ -86,7 +86,7 @@ fn answer_of(run: RunEnd) -> AgentAnswer {
 
 fn said(text: &str) -> TaskResult {
     let run = RunEnd::new(EndEvent::success(Summary::default()), Evidence::Record);
-    TaskResult::Agent(AgentAnswer { text: text.to_owned(), ..answer_of(run) })
+    TaskResult::Agent(Box::new(AgentAnswer { text: text.to_owned(), ..answer_of(run) }))
 }
 
 /// What a script echoes is its output.
@@ -204,7 +204,7 @@ fn a_rate_limit_is_waited_for_and_nothing_else_is() {
     let limited = |_: &Task| {
         let failure = Some("too many requests".to_owned());
         let run = RunEnd::failed(FailKind::RateLimit, "too many requests");
-        TaskResult::Agent(AgentAnswer { failure, ..answer_of(run) })
+        TaskResult::Agent(Box::new(AgentAnswer { failure, ..answer_of(run) }))
     };
     let mut pauses = Vec::new();
     let mut models = Vec::new();
@@ -222,7 +222,7 @@ fn a_rate_limit_is_waited_for_and_nothing_else_is() {
     let (result, _) = play(&mut machine(text, "", |_| {}), |_| {
         asked += 1;
         let run = RunEnd::failed(FailKind::Agent, "no");
-        TaskResult::Agent(AgentAnswer { failure: Some("no".into()), ..answer_of(run) })
+        TaskResult::Agent(Box::new(AgentAnswer { failure: Some("no".into()), ..answer_of(run) }))
     });
     assert_eq!((asked, result.success), (1, false));
 }

@@ -29,7 +29,7 @@ impl Machine {
             Phase::Stage => self.conclude(id),
             Phase::After => self.ready_after_hook(id),
             Phase::Work | Phase::Json | Phase::Recovery => match end {
-                TaskResult::Agent(end) => self.agent_ended(id, end),
+                TaskResult::Agent(end) => self.agent_ended(id, *end),
                 end => {
                     let step = self.step_of(id);
                     let result = outcome::of_any(step, step.kind.name(), end);
@@ -53,7 +53,7 @@ impl Machine {
         record.agent.clone_from(&end.agent);
         record.session = end.session.clone().or_else(|| record.session.take());
         record.usage.add(&end.run.usage);
-        record.run = Some(end.run.clone());
+        record.run = Some(Box::new(end.run.clone()));
         for warning in &end.warnings {
             if !active.warnings.contains(warning) {
                 active.warnings.push(warning.clone());
