@@ -1,9 +1,10 @@
-//! Chores of this workspace: `cargo xtask test | nightly | agents | dist | docs | man | examples | minimal-versions | bench`. The standard library
+//! Chores of this workspace: `cargo xtask test | compliance | nightly | agents | dist | docs | man | examples | minimal-versions | bench`. The standard library
 //! only, so that it starts fast.
 
 mod agents;
 mod bench;
 mod command_line;
+mod compliance;
 mod debian;
 mod dist;
 mod docs;
@@ -20,8 +21,10 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need, then run them
+       cargo xtask compliance [--static] [--rows TEXT] [--fault NAME] [--jobs N]
+                                                  every promise of docs/compliance.md tried, and broken once; --static: count only
        cargo xtask nightly [--seconds N] [--seed N] [--fuzz-only]
-                                                  every fuzz program for N seconds (60), then the long form of the tests
+                                                  every fuzz program for N seconds (60), the long form of the tests, the promises
        cargo xtask dist [--bins DIR] [--out DIR]  a release: static binaries, completions, manual, sums; --bins: of these binaries
        cargo xtask agents                         the pinned agent CLIs, below agents/, by npm
        cargo xtask docs [--check]                 API documentation and generated pages; --check: fail if a page is out of date
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
     let rest = args.get(1..).unwrap_or_default();
     let done = match chore {
         Some("test") => test::run(rest),
+        Some("compliance") => compliance::run(rest),
         Some("dist") => dist::run(rest),
         Some("nightly") => nightly::run(rest),
         Some("agents") => agents::run(rest),

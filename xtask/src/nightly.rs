@@ -1,4 +1,5 @@
-//! `cargo xtask nightly`: every fuzz program for a while, with inputs that no night before had, then the long form of the tests.
+//! `cargo xtask nightly`: every fuzz program for a while, with inputs that no night before had, then the long form of the tests, then
+//! every promise of `docs/compliance.md` broken once.
 
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
@@ -6,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::{Failure, shell, test, ui};
+use crate::{Failure, compliance, shell, test, ui};
 
 /// How long a program may go on beyond its time, for its last input.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         rows.push(row);
     }
     let found = rows.iter().filter(|row| row.found).count();
-    let tests = if options.fuzz_only { Ok(()) } else { test::run(&["--long".to_owned()]) };
+    let tests = if options.fuzz_only { Ok(()) } else { tests() };
     ui::warn(&table(&rows, seed));
     match (found, tests) {
         (0, tests) => tests,
@@ -65,6 +66,16 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
             ))
         }
     }
+}
+
+/// The long form of the tests, and the promises even if a test failed.
+fn tests() -> Result<(), Failure> {
+    let tests = test::run(&["--long".to_owned()]);
+    let promises = compliance::run(&[]);
+    if let Err(text) = &promises {
+        ui::warn(&format!("error: {text}"));
+    }
+    tests.and(promises)
 }
 
 fn options(args: &[String]) -> Result<Options, Failure> {

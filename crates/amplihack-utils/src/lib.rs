@@ -15,5 +15,6 @@ pub mod launcher_context;
 pub mod lock;
 pub mod log;
 pub mod prompt_delivery;
+pub mod sabotage;
 pub mod secret;
 pub mod sys;

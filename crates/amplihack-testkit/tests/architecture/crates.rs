@@ -36,13 +36,18 @@ struct Crate {
     knows: Vec<(String, bool)>,
 }
 
-fn crates() -> Vec<Crate> {
+/// What cargo knows of the workspace's packages.
+pub(crate) fn metadata() -> Value {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--no-deps", "--format-version=1", "--offline"]);
     let output =
         cargo.current_dir(amplihack_testkit::workspace()).output().expect("cargo describes the workspace");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    serde_json::from_slice(&output.stdout).expect("cargo writes JSON")
+}
+
+fn crates() -> Vec<Crate> {
+    let metadata = metadata();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let knows = |package: &Value| {

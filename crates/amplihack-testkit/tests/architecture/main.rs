@@ -5,6 +5,9 @@
     reason = "a rule that cannot be checked fails the test, in helper functions too"
 )]
 
+mod compliance;
+#[path = "../../../../xtask/src/compliance/page.rs"]
+mod compliance_page;
 mod crates;
 mod docs;
 mod files;

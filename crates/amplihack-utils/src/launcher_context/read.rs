@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::SessionId;
 use crate::agent_binary::{AgentBinary, Liveness, Rejected, validate};
 use crate::fs::{open_regular, opened_path, read_open_limited};
+use crate::sabotage;
 
 /// The largest file that is read, in bytes.
 pub const MAX_FILE_BYTES: u64 = 64 * 1024;
@@ -167,7 +168,10 @@ impl Context {
     pub(crate) fn check_age(&self, live: &dyn Liveness, now: Timestamp) -> Result<(), Unusable> {
         let mut ages =
             [self.started_at, self.modified].into_iter().flatten().map(|time| now.duration_since(time));
-        let age = ages.find(|age| *age >= -MAX_SKEW);
+        let mut age = ages.find(|age| *age >= -MAX_SKEW);
+        if sabotage::active("routing-stale-file") {
+            age = age.map(|age| age.min(MAX_AGE));
+        }
         match age {
             Some(age) if age <= MAX_AGE => Ok(()),
             _ if self.pid.is_some_and(|pid| live.process_lives(pid, self.start_time)) => Ok(()),

@@ -5,6 +5,7 @@ use std::io;
 use super::{AUTO_TEMPFILE_THRESHOLD_BYTES, MAX_ARG_BYTES};
 use super::{DeliveryCaps, DeliveryMode, DeliveryWarning, PromptDelivery};
 use crate::error::Explain;
+use crate::sabotage;
 
 /// A mode that is supported and can hold the prompt, and what there is to say about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,8 +88,12 @@ pub fn select(
     caps: &DeliveryCaps,
 ) -> Result<Selection, SelectError> {
     use DeliveryMode::{Argv, Stdin, Tempfile};
+    let mut threshold = AUTO_TEMPFILE_THRESHOLD_BYTES;
+    if sabotage::active("delivery-auto-threshold") {
+        threshold += 1;
+    }
     let order: &[DeliveryMode] = match requested {
-        PromptDelivery::Auto if prompt_size <= AUTO_TEMPFILE_THRESHOLD_BYTES => &[Argv, Tempfile, Stdin],
+        PromptDelivery::Auto if prompt_size <= threshold => &[Argv, Tempfile, Stdin],
         PromptDelivery::Argv => &[Argv, Tempfile, Stdin],
         PromptDelivery::Auto | PromptDelivery::Tempfile => &[Tempfile, Stdin, Argv],
         // A child that was to read stdin must not get a path instead: the two are different contracts.
