@@ -44,8 +44,34 @@ fn join(bytes: &[u8]) -> Result<Map<String, Value>, String> {
         Value::Null => Said { decision: Decision::None, payload: Map::new() },
         side => said("amplihack", side),
     };
-    let winner = if amplihack.decision > xpia.decision { amplihack } else { xpia };
+    let (amplihack, xpia) = (heard("amplihack", amplihack), heard("XPIA", xpia));
+    let tie = amplihack.decision == xpia.decision
+        && amplihack_utils::sabotage::active("copilot-precedence-xpia-first");
+    let mut winner = if amplihack.decision > xpia.decision || tie { amplihack } else { xpia };
+    if amplihack_utils::sabotage::active("copilot-precedence-unchanged") {
+        winner.payload.retain(|key, _| key == "permissionDecision");
+    }
+    if winner.decision == Decision::None && amplihack_utils::sabotage::active("copilot-precedence-none") {
+        winner = Said {
+            decision: Decision::Allow,
+            payload: Map::from_iter([("permissionDecision".to_owned(), "allow".into())]),
+        };
+    }
     Ok(if winner.decision == Decision::None { Map::new() } else { winner.payload })
+}
+
+/// What a side said; nothing if a fault makes nothing of its decision.
+fn heard(side: &str, said: Said) -> Said {
+    let ignored = match (side, said.decision) {
+        ("XPIA", Decision::Allow) => amplihack_utils::sabotage::active("copilot-precedence-xpia-allow"),
+        ("XPIA", Decision::Ask) => amplihack_utils::sabotage::active("copilot-precedence-xpia-ask"),
+        ("XPIA", Decision::Deny) => amplihack_utils::sabotage::active("copilot-precedence-xpia-deny"),
+        (_, Decision::Allow) => amplihack_utils::sabotage::active("copilot-precedence-amplihack-allow"),
+        (_, Decision::Ask) => amplihack_utils::sabotage::active("copilot-precedence-amplihack-ask"),
+        (_, Decision::Deny) => amplihack_utils::sabotage::active("copilot-precedence-amplihack-deny"),
+        (_, Decision::None) => false,
+    };
+    if ignored { Said { decision: Decision::None, payload: Map::new() } } else { said }
 }
 
 /// Every object of a side counts, and the strictest is its answer, whatever its exit code.
@@ -115,7 +141,9 @@ fn one(side: &str, mut object: Map<String, Value>) -> Said {
             _ => return failed(side, "decided with a word that is none of allow, ask and deny"),
         });
     }
-    let blocks = object.get("block").is_some_and(truthy)
+    let blocks = object
+        .get("block")
+        .is_some_and(|block| truthy(block) && !amplihack_utils::sabotage::active("copilot-precedence-block"))
         || object
             .get("decision")
             .and_then(Value::as_str)
@@ -126,10 +154,12 @@ fn one(side: &str, mut object: Map<String, Value>) -> Said {
     if decision == Decision::None {
         return Said { decision, payload: Map::new() };
     }
-    let reason = reason(&object).unwrap_or_else(|| match decision {
-        Decision::Deny if blocks => BLOCKED.to_owned(),
-        _ => format!("the {side} hook gives no reason"),
-    });
+    let reason = reason(&object)
+        .filter(|_| !amplihack_utils::sabotage::active("copilot-precedence-block-message"))
+        .unwrap_or_else(|| match decision {
+            Decision::Deny if blocks => BLOCKED.to_owned(),
+            _ => format!("the {side} hook gives no reason"),
+        });
     let flat_word = object.get("permissionDecision").and_then(Value::as_str).unwrap_or_default();
     if blocks || nested.is_some() || flat_word != decision.to_string() {
         // Not in the words that Copilot reads, or contradicting itself: said anew.

@@ -12,6 +12,13 @@ use crate::plane::{Judge, Plane};
 
 pub(super) fn answer(call: &Call, headless: bool, plane: &Plane<'_>) -> Reply {
     let verdict = judge(call, plane.judge);
+    let rule = verdict.rule.as_ref().map_or("", |rule| &rule.0);
+    let is_guard = rule.starts_with("guards/");
+    let verdict = match is_guard {
+        true if amplihack_utils::sabotage::active("copilot-pretool-guards") => Verdict::none(),
+        false if amplihack_utils::sabotage::active("copilot-pretool-xpia") => Verdict::none(),
+        _ => verdict,
+    };
     let warning = plane.record(EventType::PreToolValidation, Some(call.event), Some(call), &verdict);
     let mut reply = dialect::verdict(&verdict, call.dialect, !headless && attended(plane));
     reply.stderr.push_str(&warning);

@@ -44,6 +44,9 @@ pub fn copilot_manifest(hooks: &[Hook]) -> String {
 
 /// The manifest of a repository: it names wrappers beside it, and no path of any machine.
 pub fn repository_manifest() -> String {
+    if amplihack_utils::sabotage::active("copilot-manifest") {
+        return copilot_manifest(&[]);
+    }
     let hook = |(event, timeout): &(HookEvent, u32)| {
         let guard = if event.is_guard() { GUARD } else { "" };
         let command = format!(".github/hooks/{event}{guard}");
@@ -54,12 +57,37 @@ pub fn repository_manifest() -> String {
 
 /// The wrappers of a repository: their names and their texts.
 pub fn wrappers() -> impl Iterator<Item = (&'static str, String)> {
-    WRAPPERS.iter().map(|(event, _)| (event.name(), wrapper(*event)))
+    WRAPPERS
+        .iter()
+        .filter(|(event, _)| !is_left_out(*event))
+        .map(|(event, _)| (event.name(), wrapper(*event)))
+}
+
+/// Whether a fault leaves the wrapper of an event out.
+fn is_left_out(event: HookEvent) -> bool {
+    match event {
+        HookEvent::SessionStart => amplihack_utils::sabotage::active("copilot-wrapper-session-start"),
+        HookEvent::SessionStop => amplihack_utils::sabotage::active("copilot-wrapper-session-stop"),
+        HookEvent::PreToolUse => amplihack_utils::sabotage::active("copilot-wrapper-pre-tool-use"),
+        HookEvent::PostToolUse => amplihack_utils::sabotage::active("copilot-wrapper-post-tool-use"),
+        HookEvent::UserPromptSubmit => {
+            amplihack_utils::sabotage::active("copilot-wrapper-user-prompt-submit")
+        }
+        _ => false,
+    }
 }
 
 fn wrapper(event: HookEvent) -> String {
     let fallback = if event.is_guard() { "deny" } else { "pass" };
-    WRAPPER.replace("@EVENT@", event.name()).replace("@FALLBACK@", fallback)
+    let input = if amplihack_utils::sabotage::active("copilot-wrapper-stdin") {
+        "copilot </dev/null"
+    } else {
+        "copilot"
+    };
+    WRAPPER
+        .replace("copilot)", &format!("{input})"))
+        .replace("@EVENT@", event.name())
+        .replace("@FALLBACK@", fallback)
 }
 
 /// The commands that a manifest of Copilot names, each with its event's name.

@@ -144,7 +144,15 @@ fn copilot_hooks(
 
 fn xpia(wanted: &mut Wanted, scope: &Scope, places: &Places) {
     for entry_point in staging::XPIA_ENTRY_POINTS {
-        let edit = Edit::Whole { text: staging::XPIA_SHIM.to_owned() };
+        let is_twin = entry_point.ends_with("_rust.py");
+        if !is_twin && amplihack_utils::sabotage::active("copilot-entry-canonical") {
+            continue;
+        }
+        let text = match is_twin {
+            true if amplihack_utils::sabotage::active("copilot-entry-twin") => "print('{}')\n",
+            _ => staging::XPIA_SHIM,
+        };
+        let edit = Edit::Whole { text: text.to_owned() };
         wanted.change(places.xpia(scope).join(entry_point), edit, 0o755);
     }
 }
