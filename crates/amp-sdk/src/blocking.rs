@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use crate::error::{CliEnd, Error, Result};
 use crate::options::Options;
 use crate::prompt::Prompt;
+use crate::run::Answer;
 use crate::stream::{Facts, MessageStream};
 use crate::wire::StreamMessage;
 
@@ -17,6 +18,12 @@ use crate::wire::StreamMessage;
 pub fn run(prompt: impl Into<Prompt>, options: Options) -> Result<String> {
     let prompt = prompt.into();
     on_a_thread("run a prompt", || crate::run(prompt, options))?
+}
+
+/// [`crate::answer`], blocking.
+pub fn answer(prompt: impl Into<Prompt>, options: Options) -> Result<Answer> {
+    let prompt = prompt.into();
+    on_a_thread("run a prompt", || crate::answer(prompt, options))?
 }
 
 /// Runs a future to its end on a thread with a runtime of its own.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use amplihack_utils::error::{ExitKind, Explain};
+use amplihack_utils::sys::Exit;
 use semver::Version;
 
 pub use kind::ErrorKind;
@@ -31,6 +32,8 @@ pub struct StderrTail {
 pub struct CliEnd {
     /// Its exit code; 128 + n after signal n; `None` while it is not known.
     pub exit_code: Option<i32>,
+    /// The signal that ended it, where one did: 9 is SIGKILL.
+    pub signal: Option<i32>,
     /// What it said last on stderr.
     pub stderr: StderrTail,
 }
@@ -38,16 +41,35 @@ pub struct CliEnd {
 impl CliEnd {
     /// An end with this code and this tail of stderr.
     pub fn new(exit_code: Option<i32>, stderr: StderrTail) -> Self {
-        Self { exit_code, stderr }
+        Self { exit_code, signal: None, stderr }
     }
 
-    /// The tail without blanks around it, else a sentence about the exit code.
+    /// The end of a process that is known.
+    pub(crate) fn of(exit: Exit, stderr: StderrTail) -> Self {
+        let signal = match exit {
+            Exit::Signal(signal) => Some(signal),
+            Exit::Code(_) => None,
+        };
+        Self { signal, ..Self::new(Some(exit.code()), stderr) }
+    }
+
+    /// The tail without blanks around it, and how the process ended where the tail cannot tell.
     fn said(&self) -> String {
         let text = self.stderr.text.trim();
-        match (text.is_empty(), self.exit_code) {
-            (false, _) => text.to_owned(),
-            (true, Some(code)) => format!("the CLI exited with {code} and said nothing"),
-            (true, None) => "the CLI ended and said nothing".to_owned(),
+        match (text.is_empty(), self.signal, self.exit_code) {
+            (false, None, _) => text.to_owned(),
+            (false, Some(signal), _) => format!("{text} (the CLI was ended by signal {signal})"),
+            (true, Some(signal), _) => format!("the CLI was ended by signal {signal} and said nothing"),
+            (true, None, Some(code)) => format!("the CLI exited with {code} and said nothing"),
+            (true, None, None) => "the CLI ended and said nothing".to_owned(),
+        }
+    }
+
+    /// What it said, or where to look for it.
+    fn without_result(&self) -> String {
+        match self.stderr.text.trim() {
+            "" => "look at its stderr and its log file".to_owned(),
+            text => format!("its stderr: {text}"),
         }
     }
 }
@@ -190,7 +212,7 @@ pub enum Error {
         end: Box<CliEnd>,
     },
     /// The CLI exited with 0 and gave no result. Kind `no_result`.
-    #[error("run the prompt: the CLI ended without a result; look at its stderr and its log file")]
+    #[error("run the prompt: the CLI ended without a result; {}", end.without_result())]
     NoResult {
         /// How it ended.
         end: Box<CliEnd>,
@@ -238,6 +260,15 @@ pub enum Error {
         cli_version: Option<Version>,
         /// What to do, or why.
         reason: Option<&'static str>,
+    },
+    /// A failure that another program, a log or another SDK reported as a code and a text. Its kind is the code's, and its text is all
+    /// that is known.
+    #[error("{message}")]
+    Reported {
+        /// The kind that was reported.
+        kind: ErrorKind,
+        /// The foreign text.
+        message: String,
     },
     /// A failure from outside with a code that is not known here. Kind `unknown`.
     #[error("{message}")]
@@ -316,6 +347,7 @@ impl Error {
             Self::TaskTimeout { .. } => ErrorKind::TaskTimeout,
             Self::TaskExit { .. } => ErrorKind::TaskExit,
             Self::Unsupported { .. } => ErrorKind::UnsupportedCapability,
+            Self::Reported { kind, .. } => *kind,
             Self::Unknown { .. } => ErrorKind::Unknown,
         }
     }
@@ -339,7 +371,7 @@ impl Error {
     pub fn exit_code(&self) -> Option<i32> {
         match self {
             Self::CliNotFound { .. } => Some(127),
-            Self::CommandTimeout { .. } => Some(124),
+            Self::CommandTimeout { .. } | Self::Reported { kind: ErrorKind::CommandTimeout, .. } => Some(124),
             other => other.end().and_then(|end| end.exit_code),
         }
     }

@@ -199,7 +199,7 @@ impl Authority {
             ("permissions", !options.permissions.is_empty()),
             ("enabled_tools", options.enabled_tools.is_some()),
             ("execution_surface", !options.execution_surface.is_local()),
-            ("dangerously_allow_all", options.dangerously_allow_all),
+            ("dangerously_allow_all", options.dangerously_allow_all.is_some()),
             ("model_payload.env_overrides", overrides),
         ];
         match unmanaged.into_iter().find(|(_, given)| *given) {

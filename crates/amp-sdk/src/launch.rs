@@ -153,7 +153,7 @@ impl Launch {
 
     /// How the CLI ended, with nothing in it that must not be seen.
     pub(crate) fn end(&self, outcome: &Outcome) -> CliEnd {
-        CliEnd::new(Some(outcome.exit.code()), self.tail(&outcome.stderr))
+        CliEnd::of(outcome.exit, self.tail(&outcome.stderr))
     }
 
     /// The tail of stderr, with nothing in it that must not be seen.

@@ -48,7 +48,7 @@ pub use options::{ContinueThread, Options, log_level, mode, visibility};
 pub use plan::{Plan, plan};
 pub use prompt::{InputContent, Prompt, UserInputMessage, create_user_message};
 pub use rule::{Action, Permission, PermissionOptions, create_permission};
-pub use run::run;
+pub use run::{Answer, answer, run};
 pub use stream::{MessageStream, execute};
 pub use surface::{Ssh, Surface};
 pub use threads::ThreadSummary;

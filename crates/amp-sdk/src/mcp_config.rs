@@ -213,10 +213,20 @@ impl From<&str> for McpConfig {
 impl TryFrom<Value> for McpConfig {
     type Error = Error;
 
-    /// An object of servers, or a string: JSON if it begins with `{`, else a path.
+    /// An object of servers, or a string: JSON if it begins with `{`, else a path. A `null` in a server's `env` or `headers` counts as
+    /// absent.
     fn try_from(value: Value) -> Result<Self> {
         match value {
-            Value::Object(servers) => Ok(Self::Servers(servers)),
+            Value::Object(mut servers) => {
+                for server in servers.values_mut().filter_map(Value::as_object_mut) {
+                    for key in ["env", "headers"] {
+                        if let Some(Value::Object(map)) = server.get_mut(key) {
+                            map.retain(|_, value| !value.is_null());
+                        }
+                    }
+                }
+                Ok(Self::Servers(servers))
+            }
             Value::String(text) => Ok(text.as_str().into()),
             _ => Err(Error::invalid("mcp_config", "it is neither an object nor a text")),
         }

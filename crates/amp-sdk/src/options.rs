@@ -53,8 +53,10 @@ pub mod visibility {
     pub const GROUP: &str = "group";
 }
 
-/// Names of log levels.
+/// The log levels: the CLI has these five.
 pub mod log_level {
+    /// Every level.
+    pub const ALL: &[&str] = &[DEBUG, INFO, WARN, ERROR, AUDIT];
     /// Everything.
     pub const DEBUG: &str = "debug";
     /// What happens.
@@ -107,15 +109,16 @@ pub struct Options {
     pub cwd: Option<PathBuf>,
     /// Agent mode, see [`mode`]. Default: the CLI's own.
     pub mode: Option<String>,
-    /// Every tool runs without a question; permission rules have no effect then. Default: false.
-    pub dangerously_allow_all: bool,
+    /// `Some(true)`: every tool runs without a question, and permission rules have no effect. `Some(false)`: none does, whatever the user's
+    /// settings say. Default: as the user's settings say; with permission rules as `Some(false)`.
+    pub dangerously_allow_all: Option<bool>,
     /// Who sees the thread, see [`visibility`](mod@visibility). Default: the CLI's own.
     pub visibility: Option<String>,
     /// Go on with a thread. Default: a new one.
     pub continue_thread: Option<ContinueThread>,
     /// A settings file in the place of the user's own. Comments and trailing commas are read.
     pub settings_file: Option<PathBuf>,
-    /// See [`log_level`](mod@log_level).
+    /// One of the five of [`log_level`](mod@log_level); anything else is refused.
     pub log_level: Option<String>,
     /// Where the CLI logs.
     pub log_file: Option<PathBuf>,
@@ -187,7 +190,7 @@ impl Default for Options {
         Self {
             cwd: None,
             mode: None,
-            dangerously_allow_all: false,
+            dangerously_allow_all: None,
             visibility: None,
             continue_thread: None,
             settings_file: None,
@@ -271,7 +274,7 @@ mod tests {
         assert_eq!((options.startup_timeout_ms, options.stream_timeout_ms), (30_000, 300_000));
         assert_eq!((options.run_deadline_ms, options.linger_timeout_ms), (None, 2_000));
         assert_eq!((options.mode, options.visibility, options.continue_thread), (None, None, None));
-        assert!(!options.dangerously_allow_all && !options.thinking && !options.strict);
+        assert!(options.dangerously_allow_all.is_none() && !options.thinking && !options.strict);
         assert!(options.env.is_empty() && options.permissions.is_empty() && options.labels.is_empty());
     }
 }

@@ -144,7 +144,7 @@ fn visibility_word(options: &Options) -> Option<&str> {
 /// What has no effect, or not the one that it seems to have.
 pub(crate) fn warnings(options: &Options) -> Vec<String> {
     let mut warnings = Vec::new();
-    if options.dangerously_allow_all && !options.permissions.is_empty() {
+    if options.dangerously_allow_all == Some(true) && !options.permissions.is_empty() {
         warnings.push("permissions have no effect with dangerously_allow_all; drop one of them".to_owned());
     }
     for (at, rule) in options.permissions.iter().enumerate() {

@@ -1,5 +1,7 @@
 //! What a run is asked: a text, or messages.
 
+mod map;
+
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
@@ -22,6 +24,8 @@ pub struct UserInputMessage {
     pub content: Vec<InputContent>,
     /// A name by which a repeated message is known as the same, 1 to 256 characters.
     pub request_id: Option<String>,
+    /// Further keys within `message`.
+    pub message_extra: Map<String, Value>,
     /// Further keys.
     pub extra: Map<String, Value>,
 }
@@ -41,6 +45,8 @@ pub enum InputContent {
         /// Whether the tool failed.
         is_error: bool,
     },
+    /// Any other part, whole, as the CLI takes it: an image, or a part that has further keys. Its `type` is a string.
+    Other(Value),
 }
 
 /// Makes a message of a text.
@@ -54,12 +60,30 @@ pub fn create_user_message(text: impl Into<String>) -> UserInputMessage {
 }
 
 impl InputContent {
+    /// An image: its type, such as `image/png`, and its bytes in base 64.
+    pub fn image(media_type: impl Into<String>, data: impl Into<String>) -> Self {
+        let source = json!({"type": "base64", "media_type": media_type.into(), "data": data.into()});
+        Self::Other(json!({"type": "image", "source": source}))
+    }
+
+    /// Whether it says anything.
+    fn is_said(&self) -> bool {
+        match self {
+            Self::Text(text) => !text.trim().is_empty(),
+            Self::ToolResult { .. } => true,
+            Self::Other(part) => {
+                part.get("text").and_then(Value::as_str).is_none_or(|text| !text.trim().is_empty())
+            }
+        }
+    }
+
     fn to_value(&self) -> Value {
         match self {
             Self::Text(text) => json!({"type": "text", "text": text}),
             Self::ToolResult { tool_use_id, content, is_error } => {
                 json!({"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": is_error})
             }
+            Self::Other(part) => part.clone(),
         }
     }
 }
@@ -77,7 +101,9 @@ impl UserInputMessage {
         let mut map = self.extra.clone();
         let content: Vec<Value> = self.content.iter().map(InputContent::to_value).collect();
         map.insert("type".to_owned(), "user".into());
-        map.insert("message".to_owned(), json!({"role": "user", "content": content}));
+        let mut message = self.message_extra.clone();
+        message.extend([("role".to_owned(), "user".into()), ("content".to_owned(), content.into())]);
+        map.insert("message".to_owned(), message.into());
         if let Some(id) = &self.request_id {
             map.insert("request_id".to_owned(), id.clone().into());
         }
@@ -85,12 +111,13 @@ impl UserInputMessage {
     }
 
     fn validate(&self, at: usize) -> Result<()> {
-        let says = |content: &InputContent| match content {
-            InputContent::Text(text) => !text.trim().is_empty(),
-            InputContent::ToolResult { .. } => true,
-        };
-        if !self.content.iter().any(says) {
+        if !self.content.iter().any(InputContent::is_said) {
             return Err(Error::EmptyPrompt);
+        }
+        for (part, content) in self.content.iter().enumerate() {
+            if let InputContent::Other(value) = content {
+                map::check(value, &format!("messages[{at}].message.content[{part}]"))?;
+            }
         }
         match self.request_id.as_ref().map(|id| id.chars().count()) {
             Some(0 | 257..) => Err(Error::invalid(
@@ -178,6 +205,7 @@ impl std::fmt::Debug for InputContent {
         match self {
             Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
             Self::ToolResult { content, .. } => write!(f, "ToolResult({} bytes)", content.len()),
+            Self::Other(part) => write!(f, "Other({})", part.get("type").unwrap_or(&Value::Null)),
         }
     }
 }

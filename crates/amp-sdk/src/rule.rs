@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::permissions::check;
 
 /// What happens to a call that a rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,7 +82,8 @@ pub struct PermissionOptions {
     pub to: Option<String>,
 }
 
-/// Makes a rule, checked: `action` is one of the four words, `delegate` needs `to` and nothing else may have it.
+/// Makes a rule, checked as the CLI checks it: `action` is one of the four words, `delegate` needs `to` and nothing else may have it,
+/// `context` is `thread` or `subagent`.
 ///
 /// ```
 /// use amp_sdk::{PermissionOptions, create_permission};
@@ -132,25 +134,26 @@ impl Permission {
         self
     }
 
-    /// Checks what the CLI would refuse. `field` names the rule in the error.
+    /// Checks what the CLI would refuse, by [`permissions::check`](crate::permissions::check()): one refused rule makes it refuse all of them.
+    /// A blank tool and a blank program are refused too. `field` names the rule in the error.
     pub fn validate(&self, field: &str) -> Result<()> {
-        let refuse = |message: &str| Err(Error::invalid(field, message));
         if self.tool.trim().is_empty() {
-            return refuse("\"tool\" is blank; name a tool or use *");
+            return Err(Error::invalid(field, "\"tool\" is blank; name a tool or use *"));
         }
-        match (self.action, self.to.as_deref().map(str::trim)) {
-            (Action::Delegate, None | Some("")) => {
-                return refuse("action \"delegate\" needs a program in \"to\"");
-            }
-            (Action::Delegate, Some(_)) | (_, None) => {}
-            (action, Some(_)) => {
-                return refuse(&format!("\"to\" belongs to action \"delegate\", not to {action:?}; drop it"));
-            }
+        let blank = self.to.as_deref().is_none_or(|to| to.trim().is_empty());
+        if self.action == Action::Delegate && blank {
+            return Err(Error::invalid(
+                format!("{field}.to"),
+                "action \"delegate\" needs a program in \"to\"",
+            ));
         }
-        let empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
-        match self.matches.iter().flatten().find(|(_, value)| empty(value)) {
-            Some((key, _)) => {
-                refuse(&format!("matches.{key} is an empty list; give at least one alternative"))
+        match check(&Value::Array(vec![self.to_value()])).first() {
+            Some(issue) => {
+                let key = issue.path.strip_prefix("0.").unwrap_or_default();
+                Err(Error::invalid(
+                    format!("{field}.{key}"),
+                    format!("the CLI refuses it: {}; correct or drop it", issue.message),
+                ))
             }
             None => Ok(()),
         }

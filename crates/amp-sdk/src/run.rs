@@ -3,8 +3,8 @@
 use crate::error::{CliEnd, Error, Result, says_auth};
 use crate::options::Options;
 use crate::prompt::Prompt;
-use crate::stream::{MessageStream, execute};
-use crate::wire::{ErrorResultMessage, StreamMessage};
+use crate::stream::execute;
+use crate::wire::{ErrorResultMessage, ResultMessage, StreamMessage};
 
 /// Runs Amp to its end and returns the text of its result, byte for byte.
 ///
@@ -18,6 +18,27 @@ use crate::wire::{ErrorResultMessage, StreamMessage};
 /// # Ok(()) }
 /// ```
 pub async fn run(prompt: impl Into<Prompt>, options: Options) -> Result<String> {
+    answer(prompt, options).await.map(|answer| answer.text)
+}
+
+/// What a run came to, with what [`run`] leaves out.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The text of the result, byte for byte.
+    pub text: String,
+    /// Options without the effect that they seem to have, and odd ends, such as an exit code other than 0 after the result.
+    pub warnings: Vec<String>,
+    /// How the CLI ended.
+    pub end: CliEnd,
+    /// The result itself.
+    pub result: ResultMessage,
+}
+
+/// [`run`] with the warnings, the end of the CLI and the whole result.
+///
+/// A CLI that exits with another code than 0 after its result has answered: the code is a warning.
+pub async fn answer(prompt: impl Into<Prompt>, options: Options) -> Result<Answer> {
     let mut messages = execute(prompt, options);
     let mut last = None;
     while let Some(message) = messages.next().await {
@@ -26,16 +47,16 @@ pub async fn run(prompt: impl Into<Prompt>, options: Options) -> Result<String> 
             _ => {}
         }
     }
-    answer(last, &messages)
-}
-
-/// What the last message of a run comes to.
-pub(crate) fn answer(last: Option<StreamMessage>, messages: &MessageStream) -> Result<String> {
-    let end = || Box::new(messages.end().cloned().unwrap_or_default());
+    let end = messages.end().cloned().unwrap_or_default();
     match last {
-        Some(StreamMessage::Result(result)) => Ok(result.result.unwrap_or_default()),
-        Some(StreamMessage::ErrorResult(result)) => Err(failure(&result, end())),
-        _ => Err(Error::NoResult { end: end() }),
+        Some(StreamMessage::Result(result)) => Ok(Answer {
+            text: result.result.clone().unwrap_or_default(),
+            warnings: messages.warnings().to_vec(),
+            end,
+            result,
+        }),
+        Some(StreamMessage::ErrorResult(result)) => Err(failure(&result, Box::new(end))),
+        _ => Err(Error::NoResult { end: Box::new(end) }),
     }
 }
 

@@ -23,8 +23,8 @@ pub(crate) fn overlay(options: &Options) -> Map<String, Value> {
         // Rules bind only then, and the user's own settings may say otherwise.
         map.insert("amp.dangerouslyAllowAll".to_owned(), false.into());
     }
-    if options.dangerously_allow_all {
-        map.insert("amp.dangerouslyAllowAll".to_owned(), true.into());
+    if let Some(allow) = options.dangerously_allow_all {
+        map.insert("amp.dangerouslyAllowAll".to_owned(), allow.into());
     }
     if let Some(skills) = &options.skills {
         map.insert("amp.skills.path".to_owned(), skills.clone().into());

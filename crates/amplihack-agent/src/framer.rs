@@ -1,4 +1,5 @@
-//! Lines out of chunks of bytes: split on `\n` only, in linear time, each byte looked at once.
+//! Lines out of chunks of bytes: split on `\n` only, in linear time, each byte looked at once. A byte order mark at the start of the
+//! stream is no part of its first line.
 
 /// What a stream is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,20 @@ pub struct Framer {
     partial: Vec<u8>,
     /// Bytes of a line beyond the cap that were passed over.
     skipped: u64,
+    start: Start,
 }
+
+/// The first bytes of a stream.
+#[derive(Debug, Clone, Copy)]
+enum Start {
+    /// So many bytes of [`BOM`] have come, and nothing else.
+    Mark(usize),
+    /// The stream's own bytes have begun.
+    Passed,
+}
+
+/// The byte order mark that some writers put in front of UTF-8.
+pub(crate) const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// What a line may have at most, unless told otherwise.
 pub const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -33,11 +47,14 @@ impl Default for Framer {
 impl Framer {
     /// A framer whose lines have at most `cap` bytes.
     pub const fn new(cap: usize) -> Self {
-        Self { cap, partial: Vec::new(), skipped: 0 }
+        Self { cap, partial: Vec::new(), skipped: 0, start: Start::Mark(0) }
     }
 
     /// Takes a chunk in and gives each line that it completes to `out`. Blank lines are passed over.
     pub fn push(&mut self, mut chunk: &[u8], mut out: impl FnMut(Frame<'_>)) {
+        if let Start::Mark(seen) = self.start {
+            chunk = self.begin(seen, chunk);
+        }
         while let Some(newline) = memchr::memchr(b'\n', chunk) {
             let (line, rest) = chunk.split_at(newline);
             chunk = rest.get(1..).unwrap_or_default();
@@ -53,7 +70,26 @@ impl Framer {
 
     /// Gives what the last newline did not end: the stream is over.
     pub fn finish(&mut self, mut out: impl FnMut(Frame<'_>)) {
+        if let Start::Mark(seen) = self.start {
+            self.hold(BOM.get(..seen).unwrap_or_default());
+        }
         self.flush(&mut out);
+    }
+
+    /// Takes the byte order mark, of which `seen` bytes came before, off the stream's first bytes.
+    fn begin<'a>(&mut self, seen: usize, chunk: &'a [u8]) -> &'a [u8] {
+        let missing = BOM.get(seen..).unwrap_or_default();
+        if let Some(rest) = chunk.strip_prefix(missing) {
+            self.start = Start::Passed;
+            return rest;
+        }
+        if missing.starts_with(chunk) {
+            self.start = Start::Mark(seen + chunk.len());
+            return &[];
+        }
+        self.start = Start::Passed;
+        self.hold(BOM.get(..seen).unwrap_or_default());
+        chunk
     }
 
     fn hold(&mut self, bytes: &[u8]) {
@@ -85,7 +121,7 @@ fn give(line: &[u8], out: &mut impl FnMut(Frame<'_>)) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Frame, Framer};
+    use super::{BOM, Frame, Framer};
 
     fn frames(framer: &mut Framer, chunks: &[&[u8]]) -> Vec<Result<Vec<u8>, u64>> {
         let mut all = Vec::new();
@@ -118,6 +154,25 @@ mod tests {
         assert_eq!(found, [Ok(b"abcd".to_vec()), Err(6), Ok(b"xy".to_vec()), Err(5)]);
     }
 
+    #[test]
+    fn a_byte_order_mark_is_taken_off_the_start_and_nowhere_else() {
+        let line = |text: &str| Ok(text.as_bytes().to_vec());
+        let framed = |text: &str, size: usize| {
+            frames(&mut Framer::default(), &text.as_bytes().chunks(size).collect::<Vec<_>>())
+        };
+        for size in [1, 2, 3, 4, 100] {
+            assert_eq!(framed("\u{feff}a\n\u{feff}b", size), [line("a"), line("\u{feff}b")], "{size}");
+            assert_eq!(framed("\u{feff}", size), []);
+            assert_eq!(framed("\u{feff}\u{feff}a", size), [line("\u{feff}a")]);
+            // What begins as the mark does and is none.
+            assert_eq!(framed("\u{fefe}a", size), [line("\u{fefe}a")]);
+        }
+        for cut in [&BOM[..1], &BOM[..2]] {
+            assert_eq!(frames(&mut Framer::default(), &[cut]), [Ok(cut.to_vec())]);
+            assert_eq!(frames(&mut Framer::default(), &[cut, b"\n"]), [Ok(cut.to_vec())]);
+        }
+    }
+
     proptest! {
         #[test]
         fn chunks_change_nothing(
@@ -131,6 +186,7 @@ mod tests {
             let chunks: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
             let whole = frames(&mut Framer::new(cap), &[&bytes]);
             prop_assert_eq!(&frames(&mut Framer::new(cap), &chunks), &whole);
+            let bytes = bytes.strip_prefix(BOM).unwrap_or(&bytes);
             let expected: Vec<Result<Vec<u8>, u64>> = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
                 if line.len() > cap { return Some(Err(line.len() as u64)); }
                 let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -45,7 +45,7 @@ pub const TABLE: &[Row] = &[
         "--visibility public",
         Has,
         Dropped,
-        "0.0.1790142911 refuses it; the SDK asks for unlisted instead",
+        "0.0.1790142911 refuses it, and calls it unlisted",
     ),
     row(Feature::VisibilityUnlisted, "--visibility unlisted", Never, Has, HELP),
     row(Feature::Label, "--label", Has, Has, HELP),

@@ -60,6 +60,7 @@ impl Launch {
             }
             Error::TaskTimeout { what, after } => Error::TaskTimeout { what: hide(what), after },
             Error::TaskExit { what, message } => Error::TaskExit { what: hide(what), message: hide(message) },
+            Error::Reported { kind, message } => Error::Reported { kind, message: hide(message) },
             Error::Unknown { code, message } => Error::Unknown { code, message: hide(message) },
             // Made by the SDK itself, of names alone.
             other @ (Error::InvalidConfiguration { .. }

@@ -2,7 +2,7 @@
 
 use semver::Version;
 
-use super::{ContinueThread, Options};
+use super::{ContinueThread, Options, log_level};
 use crate::capability::Feature;
 use crate::error::{Error, Result};
 use crate::governed::Authority;
@@ -82,7 +82,7 @@ impl Options {
             ("permissions", !self.permissions.is_empty()),
             ("skills", self.skills.is_some()),
             ("enabled_tools", self.enabled_tools.is_some()),
-            ("dangerously_allow_all", self.dangerously_allow_all),
+            ("dangerously_allow_all", self.dangerously_allow_all.is_some()),
             (
                 "mcp_config",
                 self.mcp_config.as_ref().is_some_and(|config| !config.is_empty() && config.content().is_ok()),
@@ -162,6 +162,14 @@ impl Options {
                 return Err(Error::invalid(name, "it begins with -, which the CLI would take for a flag"));
             }
         }
+        if let Some(level) = self.log_level.as_deref()
+            && !log_level::ALL.contains(&level)
+        {
+            return Err(Error::invalid(
+                "log_level",
+                format!("{level:?} is no level of the CLI; give one of {}", log_level::ALL.join(", ")),
+            ));
+        }
         // What a missing id becomes in other languages; the CLI would go on with nothing.
         if id.is_some_and(|id| {
             ["nil", "null", "undefined", "none"].contains(&id.to_ascii_lowercase().as_str())
@@ -207,7 +215,11 @@ mod tests {
             (|given| given.labels = vec!["has space".into()], "labels[0]"),
             (|given| given.labels = vec!["x".into(), "a".repeat(33)], "labels[1]"),
             (|given| given.labels = vec!["x".into(); 21], "labels"),
-            (|given| given.permissions = vec![Permission::new("Bash", Action::Delegate)], "permissions[0]"),
+            (
+                |given| given.permissions = vec![Permission::new("Bash", Action::Delegate)],
+                "permissions[0].to",
+            ),
+            (|given| given.log_level = Some("trace".into()), "log_level"),
             (|given| given.env = [("A B".into(), "x".into())].into(), "env"),
             (|given| given.mode = Some("-x".into()), "mode"),
             (|given| given.visibility = Some(String::new()), "visibility"),

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::check;
 use super::evaluate::{Evaluation, Matched, Source};
 use crate::capability::Feature;
 use crate::error::{Error, Result};
@@ -111,11 +110,7 @@ fn checked(tool: &str, action: Action, with: &Add) -> Result<()> {
     let mut rule = Permission::new(tool, action);
     rule.context.clone_from(&with.context);
     rule.to.clone_from(&with.to);
-    rule.validate("permissions add")?;
-    match check(&Value::Array(vec![rule.to_value()])).first() {
-        Some(issue) => Err(Error::invalid(format!("permissions add: {}", issue.path), issue.message.clone())),
-        None => Ok(()),
-    }
+    rule.validate("permissions add")
 }
 
 calls! {

@@ -186,7 +186,7 @@ impl Engine {
             let error = self.why(outcome, end);
             self.fail(launch.scrub(error));
         } else if outcome.why == Why::Ended && !outcome.exit.success() {
-            self.warn(format!("exit code {} after the result", outcome.exit.code()));
+            self.warn(format!("{} after the result", outcome.exit));
         }
     }
 

@@ -15,7 +15,7 @@ fn options(fake: &Fake, given: &Value) -> Options {
         match key.as_str() {
             _ if value.is_null() => {}
             "thinking" => options.thinking = value == true,
-            "dangerously_allow_all" => options.dangerously_allow_all = value == true,
+            "dangerously_allow_all" => options.dangerously_allow_all = value.as_bool(),
             "no_ide" => options.no_ide = value == true,
             "no_notifications" => options.no_notifications = value == true,
             "no_color" => options.no_color = value == true,

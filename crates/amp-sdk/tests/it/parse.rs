@@ -5,7 +5,7 @@ use amplihack_agent::framer::{Frame, Framer};
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use crate::fake::cases;
+use crate::fake::{Fake, INIT, RESULT, block_on, cases, drain};
 
 fn block(block: &ContentBlock) -> String {
     match block {
@@ -163,4 +163,46 @@ fn bytes_become_lines_as_the_cases_say() {
             assert_eq!(lines.len() as u64 + long, count, "{id}");
         }
     }
+}
+
+#[test]
+fn a_stream_may_begin_with_a_byte_order_mark() {
+    let body = format!("printf '\\357\\273\\277'; {INIT}; {RESULT}");
+    for strict in [false, true] {
+        let fake = Fake::new(&body);
+        let options = amp_sdk::Options { strict, ..fake.options() };
+        let (messages, error) = block_on(async { drain(&mut amp_sdk::execute("x", options)).await });
+        assert!(error.is_none(), "{error:?}");
+        let kinds: Vec<&str> = messages.iter().map(StreamMessage::kind).collect();
+        assert_eq!(kinds, ["system", "result"]);
+    }
+    // One in front of a later line costs that line nothing either.
+    let fake = Fake::new(&format!("{INIT}; printf '\\357\\273\\277{{\"type\":\"x\"}}\\n'; {RESULT}"));
+    let (messages, _) = block_on(async { drain(&mut amp_sdk::execute("x", fake.options())).await });
+    assert_eq!(messages[1].kind(), "x");
+}
+
+#[test]
+fn of_doubled_keys_the_last_one_counts_and_whole_numbers_have_no_fraction() {
+    let line = br#"{"type":"system","session_id":"T-1","type":"result","subtype":"success","result":"a","result":"b","duration_ms":12.0,"num_turns":2.5}"#;
+    let StreamMessage::Result(result) = StreamMessage::from_line(line).unwrap() else { panic!() };
+    assert_eq!(result.result.as_deref(), Some("b"));
+    assert_eq!((result.summary.duration_ms, result.summary.num_turns), (Some(12), None));
+    assert_eq!(result.to_value(), serde_json::from_slice::<Value>(line).unwrap());
+}
+
+#[test]
+fn a_turn_without_a_message_is_told_and_not_taken_for_an_empty_one() {
+    let told = |line: &str| {
+        let fake = Fake::new(&format!("echo '{line}'; {RESULT}"));
+        let (messages, error) = block_on(async { drain(&mut amp_sdk::execute("x", fake.options())).await });
+        assert!(error.is_none(), "{error:?}");
+        let StreamMessage::Diagnostic(told) = &messages[0] else { panic!("{messages:?}") };
+        assert_eq!((told.line.as_str(), told.error.kind()), (line, "invalid_message"));
+        let strict = amp_sdk::Options { strict: true, ..fake.options() };
+        assert_eq!(block_on(amp_sdk::run("x", strict)).unwrap_err().kind(), "invalid_message");
+    };
+    told(r#"{"type":"assistant","message":5}"#);
+    told(r#"{"type":"user","message":"x"}"#);
+    told(r#"{"type":"assistant","message":[]}"#);
 }

@@ -21,7 +21,7 @@ fn planned(fake: &Fake, given: &Value) -> Result<Plan, Error> {
     for rule in given["permissions"].as_array().into_iter().flatten() {
         options.permissions.push(Permission::try_from(rule.clone())?);
     }
-    options.dangerously_allow_all = given["dangerously_allow_all"] == true;
+    options.dangerously_allow_all = given["dangerously_allow_all"].as_bool();
     options.skills = given["skills"].as_str().map(str::to_owned);
     options.enabled_tools = given["enabled_tools"]
         .as_array()
@@ -164,4 +164,106 @@ fn private_files_go_on_every_way_out() {
         assert!(dropped.elapsed() < std::time::Duration::from_secs(2), "a dropped stream's files stay");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
+}
+
+#[test]
+fn every_tool_may_be_allowed_and_that_may_be_denied() {
+    let fake = Fake::new("exit 0");
+    std::fs::write(fake.path("mine.json"), "{\"amp.dangerouslyAllowAll\": true, \"amp.url\": \"u\"}")
+        .unwrap();
+    let rules = vec![Permission::new("Bash", Action::Reject)];
+    let written = |dangerously_allow_all, permissions: &[Permission]| {
+        let options = Options {
+            settings_file: Some(fake.path("mine.json")),
+            dangerously_allow_all,
+            permissions: permissions.to_vec(),
+            ..fake.options()
+        };
+        let planned = plan(&"x".into(), &options).unwrap();
+        (planned.settings.map(|settings| settings["amp.dangerouslyAllowAll"].clone()), planned.warnings.len())
+    };
+    // Nothing is said: the user's own settings count, and with rules the rules.
+    assert_eq!(written(None, &[]), (None, 0));
+    assert_eq!(written(None, &rules), (Some(json!(false)), 0));
+    assert_eq!(written(Some(false), &[]), (Some(json!(false)), 0));
+    assert_eq!(written(Some(false), &rules), (Some(json!(false)), 0));
+    assert_eq!(written(Some(true), &[]), (Some(json!(true)), 0));
+    assert_eq!(written(Some(true), &rules), (Some(json!(true)), 1));
+}
+
+#[test]
+fn rules_that_the_cli_refuses_are_refused_before_anything_is_written() {
+    let fake = Fake::new("touch \"$AMP_TEST_DIR/started\"");
+    let refused = |rule: Value| {
+        let Ok(rule) = Permission::try_from(rule.clone()) else { return };
+        // The checker is the one that was recorded from the CLI.
+        assert!(!amp_sdk::permissions::check(&json!([rule.to_value()])).is_empty(), "{rule:?}");
+        let options =
+            Options { permissions: vec![Permission::new("Read", Action::Allow), rule], ..fake.options() };
+        let planned = plan(&"x".into(), &options).unwrap_err();
+        let ran = block_on(amp_sdk::run("x", options)).unwrap_err();
+        for error in [planned, ran] {
+            assert_eq!(error.kind(), "invalid_configuration", "{error}");
+            assert!(error.to_string().starts_with("use permissions[1]."), "{error}");
+        }
+    };
+    for rule in [
+        json!({"tool": "Bash", "action": "allow", "context": "main"}),
+        json!({"tool": "Bash", "action": "allow", "context": ""}),
+        json!({"tool": "Bash", "action": "delegate"}),
+        json!({"tool": "Bash", "action": "delegate", "to": ""}),
+        json!({"tool": "Bash", "action": "reject", "to": "x"}),
+        json!({"tool": "Bash", "action": "allow", "message": "no"}),
+        json!({"tool": "Bash", "action": "reject", "message": 7}),
+        json!({"tool": "Bash", "action": "ask", "matches": {"cmd": []}}),
+        json!({"tool": "Bash", "action": "ask", "matches": {"cmd": ["a", []]}}),
+    ] {
+        refused(rule);
+    }
+    assert_eq!((fake.left(), fake.path("started").exists()), (0, false));
+    let with =
+        |context: &str| amp_sdk::PermissionOptions { context: Some(context.into()), ..Default::default() };
+    let error = amp_sdk::create_permission("Bash", "allow", with("main")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "use permission.context: the CLI refuses it: Invalid option: expected one of \"thread\"|\"subagent\"; correct or drop it"
+    );
+    for context in ["thread", "subagent"] {
+        amp_sdk::create_permission("Bash", "allow", with(context)).unwrap();
+    }
+}
+
+#[test]
+fn the_cli_has_five_log_levels() {
+    let fake = Fake::new("touch \"$AMP_TEST_DIR/started\"");
+    let with = |level: &str| Options { log_level: Some(level.into()), ..fake.options() };
+    for level in ["error", "warn", "info", "debug", "audit"] {
+        let argv = plan(&"x".into(), &with(level)).unwrap().argv;
+        assert!(argv.windows(2).any(|two| two == ["--log-level", level]), "{argv:?}");
+    }
+    for level in ["trace", "DEBUG", "warning", "off", "verbose"] {
+        let error = block_on(amp_sdk::run("x", with(level))).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "use log_level: {level:?} is no level of the CLI; give one of debug, info, warn, error, audit"
+            )
+        );
+        let amp = amp_sdk::Amp::from(with(level));
+        let error = amp_sdk::threads::blocking::markdown(&amp, "T-1").unwrap_err();
+        assert_eq!(error.kind(), "invalid_configuration");
+    }
+    assert!(!fake.path("started").exists());
+}
+
+#[test]
+fn what_is_called_otherwise_now_is_named_where_it_is_refused() {
+    let fake = Fake::new("touch \"$AMP_TEST_DIR/started\"");
+    let amp = amp_sdk::Amp::from(fake.options());
+    let error = amp_sdk::threads::blocking::new(&amp, Some("public")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "use --visibility public: the Amp CLI 0.0.1790142911 does not have it; 0.0.1790142911 refuses it, and calls it unlisted"
+    );
+    assert!(!fake.path("started").exists());
 }

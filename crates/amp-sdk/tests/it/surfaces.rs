@@ -88,6 +88,8 @@ fn an_authority_alone_says_what_runs() {
     assert!(!format!("{options:?}").contains("hunter2") && !format!("{options:?}").contains("lease-7"));
 }
 
+type Change = fn(&mut Options);
+
 #[test]
 fn what_the_authority_does_not_govern_is_refused_by_name() {
     let fake = Fake::new("touch \"$OUT/started\"");
@@ -95,22 +97,28 @@ fn what_the_authority_does_not_govern_is_refused_by_name() {
         governed_authority: Some(Authority::try_from(authority(&fake)).unwrap()),
         ..Options::default()
     };
-    for (options, name) in [
-        (Options { cwd: Some("/".into()), ..governed.clone() }, "cwd"),
-        (Options { env: [("AMP_API_KEY".into(), "x".into())].into(), ..governed.clone() }, "env"),
-        (Options { cli_path: Some("/bin/true".into()), ..governed.clone() }, "cli_path"),
-        (Options { settings_file: Some("/s".into()), ..governed.clone() }, "settings_file"),
-        (Options { log_file: Some("/l".into()), ..governed.clone() }, "log_file"),
-        (Options { mcp_config: Some("/m".into()), ..governed.clone() }, "mcp_config"),
-        (Options { toolbox: Some("/t".into()), ..governed.clone() }, "toolbox"),
-        (Options { skills: Some("/s".into()), ..governed.clone() }, "skills"),
-        (
-            Options { permissions: vec![Permission::new("Bash", Action::Ask)], ..governed.clone() },
-            "permissions",
-        ),
-        (Options { dangerously_allow_all: true, ..governed.clone() }, "dangerously_allow_all"),
-        (Options { execution_surface: Surface::Ssh(Ssh::new("h")), ..governed.clone() }, "execution_surface"),
-    ] {
+    let changes: &[(Change, &str)] = &[
+        (|given| given.cwd = Some("/".into()), "cwd"),
+        (|given| given.env = [("AMP_API_KEY".into(), "x".into())].into(), "env"),
+        (|given| given.env = [("AMP_CLI_PATH".into(), "/x".into())].into(), "env"),
+        (|given| given.env = [("AMP_URL".into(), "http://x".into())].into(), "env"),
+        (|given| given.base_env = Some(amplihack_utils::env::Env::empty()), "base_env"),
+        (|given| given.cli_path = Some("/bin/true".into()), "cli_path"),
+        (|given| given.settings_file = Some("/s".into()), "settings_file"),
+        (|given| given.log_level = Some("debug".into()), "log_level"),
+        (|given| given.log_file = Some("/l".into()), "log_file"),
+        (|given| given.mcp_config = Some("/m".into()), "mcp_config"),
+        (|given| given.toolbox = Some("/t".into()), "toolbox"),
+        (|given| given.skills = Some("/s".into()), "skills"),
+        (|given| given.enabled_tools = Some(vec!["Read".into()]), "enabled_tools"),
+        (|given| given.permissions = vec![Permission::new("Bash", Action::Ask)], "permissions"),
+        (|given| given.dangerously_allow_all = Some(true), "dangerously_allow_all"),
+        (|given| given.dangerously_allow_all = Some(false), "dangerously_allow_all"),
+        (|given| given.execution_surface = Surface::Ssh(Ssh::new("h")), "execution_surface"),
+    ];
+    for (change, name) in changes {
+        let mut options = governed.clone();
+        change(&mut options);
         let error = block_on(amp_sdk::run("x", options)).unwrap_err();
         assert_eq!(error.kind(), "invalid_configuration");
         assert!(error.to_string().starts_with(&format!("use {name}: ")), "{error}");

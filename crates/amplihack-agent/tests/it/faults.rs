@@ -323,3 +323,39 @@ fn a_failure_without_a_reason_says_so() {
         assert!(matches!(&end, End::Failed { message, .. } if !message.is_empty()), "{agent}: {end:?}");
     }
 }
+
+#[test]
+fn a_byte_order_mark_at_the_start_of_a_stream_costs_no_line() {
+    let amp = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok"}"#;
+    for (agent, done) in DONE.into_iter().chain([(AgentBinary::Amp, amp)]) {
+        let stream = format!("\u{feff}{done}\n");
+        for size in [1, 2, 1000] {
+            let decoded = decode(agent, stream.as_bytes().chunks(size), Some(Exit::Code(0)));
+            assert_eq!(decoded, lines(agent, &[done], 0), "{agent} {size}");
+            assert!(decoded.end.is_success(), "{agent}");
+        }
+    }
+}
+
+#[test]
+fn of_keys_that_come_twice_the_last_one_counts_for_every_agent() {
+    let amp = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok"}"#;
+    for (agent, done) in DONE.into_iter().chain([(AgentBinary::Amp, amp)]) {
+        let twice = format!(r#"{{"type":"novel",{}"#, &done[1..]);
+        let decoded = lines(agent, &[&twice], 0);
+        assert!(decoded.end.is_success(), "{agent}: {decoded:?}");
+        // And the other way round it is no end.
+        let other = format!(r#"{},"type":"novel"}}"#, &done[..done.len() - 1]);
+        assert!(!lines(agent, &[&other], 0).end.is_success(), "{agent}");
+    }
+}
+
+#[test]
+fn a_duration_may_be_written_as_a_fraction() {
+    let claude = r#"{"type":"result","subtype":"success","is_error":false,"result":"","num_turns":3.0,"duration_ms":12.0}"#;
+    for agent in [AgentBinary::Claude, AgentBinary::Amp] {
+        let mut end = lines(agent, &[claude], 0).end;
+        let summary = end.summary_mut();
+        assert_eq!((summary.turns, summary.duration_ms), (Some(3), Some(12)), "{agent}");
+    }
+}

@@ -184,37 +184,6 @@ impl ContentBlock {
     }
 }
 
-/// The `type` of the object that comes, which is not taken: the first key nearly always.
-pub(super) fn type_of<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Cow<'a, str>>, Fault> {
-    let from = cursor.at();
-    let mut found = None;
-    let result = cursor.object(|cursor, key| {
-        if key == "type" && cursor.peek() == b'"' {
-            found = Some(cursor.string()?);
-            // Stops here; the object is read again by who knows its type.
-            return Err(Stop::Found);
-        }
-        cursor.skip()?;
-        Ok(())
-    });
-    cursor.go(from);
-    match result {
-        Ok(()) | Err(Stop::Found) => Ok(found),
-        Err(Stop::Fault(fault)) => Err(fault),
-    }
-}
-
-enum Stop {
-    Found,
-    Fault(Fault),
-}
-
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
-}
-
 /// Reads a list of blocks. `nested`: within a tool's output, where tool blocks are kept whole.
 pub(super) fn blocks(cursor: &mut Cursor<'_>, nested: bool) -> Result<Vec<ContentBlock>, Fault> {
     let mut blocks = Vec::new();
@@ -226,24 +195,36 @@ pub(super) fn blocks(cursor: &mut Cursor<'_>, nested: bool) -> Result<Vec<Conten
 }
 
 fn block(cursor: &mut Cursor<'_>, nested: bool) -> Result<ContentBlock, Fault> {
-    let kind = if cursor.peek() == b'{' { type_of(cursor)? } else { None };
-    match kind.as_deref() {
+    if cursor.peek() != b'{' {
+        let raw = Json::from_scan(cursor.skip()?);
+        return Ok(ContentBlock::Unknown(UnknownContent { kind: String::new(), raw }));
+    }
+    cursor.typed(|cursor, kind| match kind {
         Some("text") => text(cursor).map(ContentBlock::Text),
         Some("thinking") if !nested => thinking(cursor).map(ContentBlock::Thinking),
         Some("tool_use") if !nested => tool_use(cursor).map(ContentBlock::ToolUse),
         Some("tool_result") if !nested => tool_result(cursor).map(ContentBlock::ToolResult),
-        _ => Ok(ContentBlock::Unknown(UnknownContent {
-            kind: kind.map(Cow::into_owned).unwrap_or_default(),
-            raw: Json::from_scan(cursor.skip()?),
-        })),
-    }
+        other => {
+            let kind = other.unwrap_or_default().to_owned();
+            Ok(ContentBlock::Unknown(UnknownContent { raw: whole(cursor, &kind)?, kind }))
+        }
+    })
+}
+
+/// The whole object that comes, of a type that is not read further.
+pub(super) fn whole(cursor: &mut Cursor<'_>, kind: &str) -> Result<Json, Fault> {
+    cursor.peek();
+    let from = cursor.at();
+    cursor
+        .object(|cursor, key| if key == "type" { cursor.own_type(kind) } else { cursor.skip().map(drop) })?;
+    Ok(Json::from_scan(cursor.since(from)))
 }
 
 fn text(cursor: &mut Cursor<'_>) -> Result<TextContent, Fault> {
     let mut block = TextContent::default();
     cursor.object(|cursor, key| {
         match key.as_ref() {
-            "type" => drop(cursor.skip()?),
+            "type" => cursor.own_type("text")?,
             "text" => block.text = block.kept.filled("text", cursor)?,
             _ => unknown(&mut block.extra, key, cursor)?,
         }
@@ -256,7 +237,7 @@ fn thinking(cursor: &mut Cursor<'_>) -> Result<ThinkingContent, Fault> {
     let mut block = ThinkingContent::default();
     cursor.object(|cursor, key| {
         match key.as_ref() {
-            "type" => drop(cursor.skip()?),
+            "type" => cursor.own_type("thinking")?,
             "thinking" => block.thinking = block.kept.filled("thinking", cursor)?,
             _ => unknown(&mut block.extra, key, cursor)?,
         }
@@ -269,7 +250,7 @@ fn tool_use(cursor: &mut Cursor<'_>) -> Result<ToolUseContent, Fault> {
     let mut block = ToolUseContent::default();
     cursor.object(|cursor, key| {
         match key.as_ref() {
-            "type" => drop(cursor.skip()?),
+            "type" => cursor.own_type("tool_use")?,
             "id" => block.id = block.kept.filled("id", cursor)?,
             "name" => block.name = block.kept.filled("name", cursor)?,
             "input" => (block.input, block.has_input) = (Json::from_scan(cursor.skip()?), true),
@@ -284,7 +265,7 @@ fn tool_result(cursor: &mut Cursor<'_>) -> Result<ToolResultContent, Fault> {
     let mut block = ToolResultContent::default();
     cursor.object(|cursor, key| {
         match key.as_ref() {
-            "type" => drop(cursor.skip()?),
+            "type" => cursor.own_type("tool_result")?,
             "tool_use_id" => block.tool_use_id = block.kept.filled("tool_use_id", cursor)?,
             "is_error" => block.is_error = block.kept.flag("is_error", cursor)?,
             "content" => {

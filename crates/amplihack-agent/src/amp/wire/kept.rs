@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::scan::{Cursor, Fault};
+use crate::decode::wire::whole;
 
 /// Known keys whose presence the typed field does not show. Written back under the typed fields.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,7 +47,7 @@ impl Kept {
         Ok(text.unwrap_or_default())
     }
 
-    /// A whole number that is not negative.
+    /// A whole number that is not negative. One that is written as a fraction, `12.0`, counts, and is kept as it came.
     pub(super) fn count(&mut self, key: &'static str, cursor: &mut Cursor<'_>) -> Result<Option<u64>, Fault> {
         let from = cursor.at();
         if cursor.peek().is_ascii_digit() {
@@ -55,8 +56,10 @@ impl Kept {
             }
             cursor.go(from);
         }
-        self.odd(key, cursor)?;
-        Ok(None)
+        let value = cursor.value()?;
+        let count = as_count(&value);
+        self.keep(key, value);
+        Ok(count)
     }
 
     /// `true`; anything else is kept.
@@ -115,6 +118,18 @@ pub(super) fn unknown(
 pub(super) fn put(map: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {
         map.insert(key.to_owned(), value.into());
+    }
+}
+
+/// A number without a fraction, however it is written.
+fn as_count(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| whole(value.as_f64()?)?.try_into().ok())
+}
+
+/// Writes `count` if there is one, unless what was kept says just that.
+pub(super) fn put_count(map: &mut Map<String, Value>, key: &str, count: Option<u64>) {
+    if count.is_some() && map.get(key).and_then(as_count) != count {
+        put(map, key, count);
     }
 }
 

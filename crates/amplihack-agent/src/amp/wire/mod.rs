@@ -13,8 +13,6 @@ mod system;
 mod turn;
 mod usage;
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
 pub use block::{
@@ -26,6 +24,7 @@ pub use system::{McpServerStatus, McpStatus, SystemMessage};
 pub use turn::{AssistantMessage, AssistantPayload, UserMessage, UserPayload};
 pub use usage::Usage;
 
+use crate::framer::BOM;
 use kept::Kept;
 use scan::{Cursor, Fault};
 
@@ -169,8 +168,10 @@ impl Diagnostic {
 }
 
 impl StreamMessage {
-    /// Reads one line, without its line break. Invalid UTF-8 is replaced.
+    /// Reads one line, without its line break. Invalid UTF-8 is replaced, a byte order mark passed over. Of keys that come twice the
+    /// last one counts, as in JavaScript.
     pub fn from_line(line: &[u8]) -> Result<Self, WireError> {
+        let line = line.strip_prefix(BOM).unwrap_or(line);
         match simdutf8::basic::from_utf8(line) {
             Ok(text) => read(text),
             Err(_) => read(&String::from_utf8_lossy(line)),
@@ -249,28 +250,34 @@ fn read_to_fault(text: &str) -> Result<StreamMessage, WireError> {
         cursor.end()?;
         return Err(WireError::NotAnObject);
     }
-    let kind = block::type_of(&mut cursor)?;
-    let message = match kind.as_deref() {
-        Some("system") => StreamMessage::System(SystemMessage::read(&mut cursor)?),
-        Some("assistant") => StreamMessage::Assistant(AssistantMessage::read(&mut cursor)?),
-        Some("user") => StreamMessage::User(UserMessage::read(&mut cursor)?),
-        Some("result") => result::read(&mut cursor)?,
-        Some(_) => StreamMessage::Unknown(UnknownMessage {
-            raw: Json::from_scan(cursor.skip()?),
-            kind: kind.map(Cow::into_owned).unwrap_or_default(),
-        }),
-        None => {
-            let mut typed = false;
-            cursor.object(|cursor, key| {
-                typed |= key == "type";
-                cursor.skip().map(drop)
-            })?;
-            cursor.end()?;
-            return Err(if typed { WireError::TypeNotAString } else { WireError::NoType });
+    let message = cursor.typed(|cursor, kind| {
+        Ok(match kind {
+            Some("system") => StreamMessage::System(SystemMessage::read(cursor)?),
+            Some("assistant") => StreamMessage::Assistant(AssistantMessage::read(cursor)?),
+            Some("user") => StreamMessage::User(UserMessage::read(cursor)?),
+            Some("result") => result::read(cursor)?,
+            Some(kind) => StreamMessage::Unknown(UnknownMessage {
+                raw: block::whole(cursor, kind)?,
+                kind: kind.to_owned(),
+            }),
+            None => {
+                let mut typed = false;
+                cursor.object(|cursor, key| {
+                    typed |= key == "type";
+                    cursor.skip().map(drop)
+                })?;
+                return Err(if typed { WireError::TypeNotAString } else { WireError::NoType });
+            }
+        })
+    });
+    // What is no message and no JSON either is no JSON.
+    match message {
+        Err(error @ (WireError::TypeNotAString | WireError::NoType)) => {
+            cursor.end().map_err(WireError::from).and(Err(error))
         }
-    };
-    cursor.end()?;
-    Ok(message)
+        Err(error) => Err(error),
+        Ok(message) => cursor.end().map(|()| message).map_err(WireError::from),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::json::Json;
-use super::kept::{Kept, put, put_filled, unknown};
+use super::kept::{Kept, put, put_count, put_filled, unknown};
 use super::scan::{Cursor, Fault};
 use super::session;
 use super::usage::Usage;
@@ -92,9 +92,9 @@ impl PermissionDenial {
 
 impl Summary {
     fn put(&self, map: &mut Map<String, Value>) {
-        put(map, "duration_ms", self.duration_ms);
-        put(map, "duration_api_ms", self.duration_api_ms);
-        put(map, "num_turns", self.num_turns);
+        put_count(map, "duration_ms", self.duration_ms);
+        put_count(map, "duration_api_ms", self.duration_api_ms);
+        put_count(map, "num_turns", self.num_turns);
         put(map, "usage", self.usage.as_ref().map(Usage::to_value));
         let denials = || self.permission_denials.iter().map(PermissionDenial::to_value).collect::<Value>();
         put(map, "permission_denials", (!self.permission_denials.is_empty()).then(denials));
@@ -192,7 +192,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<StreamMessage, Fault> {
     cursor.object(|cursor, key| {
         let (kept, summary) = (&mut message.kept, &mut message.summary);
         match key.as_ref() {
-            "type" => drop(cursor.skip()?),
+            "type" => cursor.own_type("result")?,
             "subtype" => message.subtype = kept.filled("subtype", cursor)?,
             "session_id" => message.session_id = session(kept, cursor)?,
             "is_error" => message.is_error = kept.flag("is_error", cursor)?,

@@ -25,12 +25,26 @@ pub(super) struct Fault {
     pub(super) at: usize,
 }
 
+/// Why an object is read no further.
+enum Stop {
+    Found,
+    Fault(Fault),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
 /// A place in a line.
 pub(super) struct Cursor<'a> {
     text: &'a str,
     at: usize,
     /// Closing brackets that are still to come.
     open: Vec<u8>,
+    /// The object that is read has another `type` besides the one that it is read as.
+    retyped: bool,
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -82,7 +96,7 @@ fn long_run(bytes: &[u8], mut at: usize) -> usize {
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, at: 0, open: Vec::new() }
+        Self { text, at: 0, open: Vec::new(), retyped: false }
     }
 
     pub(super) fn at(&self) -> usize {
@@ -97,6 +111,64 @@ impl<'a> Cursor<'a> {
     /// The text from `from` to here.
     pub(super) fn since(&self, from: usize) -> &'a str {
         self.text.get(from..self.at).unwrap_or_default()
+    }
+
+    /// Passes over the value of a key `type` in an object that is read as `kind`.
+    pub(super) fn own_type(&mut self, kind: &str) -> Result<(), Fault> {
+        let text = self.skip()?;
+        let same = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) == Some(kind);
+        self.retyped |= !same;
+        Ok(())
+    }
+
+    /// Reads the object that comes as its type says. `read` takes the type, if it is a string, and the object.
+    ///
+    /// The type is the last one, as in JavaScript, and nearly always the only one: it is read ahead only as far as the first, and the
+    /// object again where `read` met another.
+    pub(super) fn typed<T, E: From<Fault>>(
+        &mut self,
+        read: impl Fn(&mut Self, Option<&str>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let outside = std::mem::take(&mut self.retyped);
+        let from = self.at;
+        let first = self.type_of(false)?;
+        self.go(from);
+        let mut result = read(self, first.as_deref());
+        if self.retyped || result.is_err() {
+            let end = std::mem::replace(&mut self.at, from);
+            let last = self.type_of(true)?;
+            if last == first {
+                self.at = end;
+            } else {
+                self.at = from;
+                result = read(self, last.as_deref());
+            }
+        }
+        self.retyped = outside;
+        result
+    }
+
+    /// The `type` of the object that comes, if it is a string: the first that is one, at which it stops, or the last.
+    fn type_of(&mut self, last: bool) -> Result<Option<Cow<'a, str>>, Fault> {
+        let mut found = None;
+        let result = self.object(|cursor, key| {
+            if key != "type" {
+                cursor.skip()?;
+            } else if cursor.peek() == b'"' {
+                found = Some(cursor.string()?);
+                if !last {
+                    return Err(Stop::Found);
+                }
+            } else {
+                cursor.skip()?;
+                found = None;
+            }
+            Ok(())
+        });
+        match result {
+            Ok(()) | Err(Stop::Found) => Ok(found),
+            Err(Stop::Fault(fault)) => Err(fault),
+        }
     }
 
     fn fault<T, E: From<Fault>>(&self, expected: &'static str) -> Result<T, E> {

@@ -129,7 +129,7 @@ impl SystemMessage {
         cursor.object(|cursor, key| {
             let kept = &mut message.kept;
             match key.as_ref() {
-                "type" => drop(cursor.skip()?),
+                "type" => cursor.own_type("system")?,
                 "subtype" => message.subtype = kept.filled("subtype", cursor)?,
                 "session_id" => message.session_id = session(kept, cursor)?,
                 "cwd" => message.cwd = kept.text("cwd", cursor)?,

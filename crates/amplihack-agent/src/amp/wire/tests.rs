@@ -56,7 +56,17 @@ fn odd_values_of_known_keys_come_back() {
         for key in keys {
             for value in &odd {
                 let message = json!({"type": kind, key: value});
-                assert_eq!(read_back(&message.to_string()), message);
+                let turn = key == "message" && ["assistant", "user"].contains(&kind);
+                if turn && !value.is_object() && !value.is_null() {
+                    let error = StreamMessage::from_line(message.to_string().as_bytes()).unwrap_err();
+                    assert_eq!(
+                        (error.kind(), error.cause()),
+                        ("invalid_message", "invalid_field"),
+                        "{message}"
+                    );
+                } else {
+                    assert_eq!(read_back(&message.to_string()), message);
+                }
             }
         }
     }
@@ -85,6 +95,71 @@ fn the_type_may_stand_anywhere_and_space_is_no_matter() {
     let message = " {\"session_id\" : \"T-1\" ,\t\"message\":{\"content\":[ { \"text\":\"a\" , \"type\":\"text\"} ] } , \"type\":\"user\" } \r";
     let StreamMessage::User(user) = StreamMessage::from_line(message.as_bytes()).unwrap() else { panic!() };
     assert_eq!(user.message.content, [ContentBlock::text("a")]);
+}
+
+#[test]
+fn of_keys_that_come_twice_the_last_one_counts() {
+    let lines = [
+        r#"{"type":"system","type":"assistant","message":{"content":[]}}"#,
+        r#"{"type":"novel","session_id":"T-1","type":"system","session_id":"T-2"}"#,
+        r#"{"type":"system","subtype":"init","type":"novel"}"#,
+        r#"{"type":"assistant","message":{"usage":{"input_tokens":-1}},"type":"novel"}"#,
+        r#"{"type":7,"type":"result","is_error":true,"is_error":false}"#,
+        r#"{"\u0074ype":"\u0073ystem","t\u0079pe":"user","message":{}}"#,
+        r#"{"type":"user","message":{"content":"a"},"message":null}"#,
+        r#"{"type":"user","message":null,"message":{"content":"a","content":"b"}}"#,
+        r#"{"type":"assistant","message":{"usage":{"input_tokens":1},"usage":null,"id":"a","id":7}}"#,
+        r#"{"type":"result","duration_ms":5,"duration_ms":1.5,"num_turns":2.0,"num_turns":3}"#,
+        r#"{"type":"result","usage":{"input_tokens":5.0,"input_tokens":0},"permission_denials":["a"],"permission_denials":[]}"#,
+        r#"{"type":"user","message":{"content":[{"type":"text","text":"a","type":"image"},{"type":"x","type":"text","text":"b"}]}}"#,
+        r#"{"type":"system","tools":["a"],"tools":["b"],"new":1,"new":2,"mcp_servers":[{"name":"a"}],"mcp_servers":null}"#,
+    ];
+    for line in lines {
+        let whole: Value = serde_json::from_str(line).unwrap();
+        let message =
+            StreamMessage::from_line(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!(message.kind(), whole["type"], "{line}");
+        assert_eq!(message.to_value(), whole, "{line}");
+        // Twice and once are the same message.
+        let once = StreamMessage::from_value(&whole).unwrap();
+        assert_eq!(
+            (message.is_final(), message.session_id()),
+            (once.is_final(), once.session_id()),
+            "{line}"
+        );
+    }
+    for (line, error) in [
+        (r#"{"type":"system","type":7}"#, WireError::TypeNotAString),
+        (r#"{"type":"novel","type":null}"#, WireError::TypeNotAString),
+        (r#"{"type":"system","type":"user","message":5}"#, WireError::Field("\"message\" is no object")),
+    ] {
+        assert_eq!(StreamMessage::from_line(line.as_bytes()), Err(error), "{line}");
+    }
+    let StreamMessage::Result(result) =
+        StreamMessage::from_line(br#"{"type":"system","type":"result","result":"a","result":"b"}"#).unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!(result.result.as_deref(), Some("b"));
+}
+
+#[test]
+fn a_whole_number_may_be_written_as_a_fraction_and_comes_back_so() {
+    let line = json!({"type": "result", "duration_ms": 12.0, "num_turns": 3.0, "usage": {"input_tokens": 5.0, "output_tokens": 0.0}});
+    let StreamMessage::Result(mut result) = StreamMessage::from_value(&line).unwrap() else { panic!() };
+    let usage = result.summary.usage.clone().unwrap();
+    assert_eq!((result.summary.duration_ms, result.summary.num_turns), (Some(12), Some(3)));
+    assert_eq!((usage.input_tokens, usage.output_tokens), (5, 0));
+    assert_eq!(result.to_value(), line);
+    // What is changed afterwards is what is written.
+    result.summary.duration_ms = Some(13);
+    assert_eq!(result.to_value()["duration_ms"], 13);
+}
+
+#[test]
+fn a_byte_order_mark_costs_no_message() {
+    let line = "\u{feff}{\"type\":\"system\",\"subtype\":\"init\"}";
+    assert_eq!(StreamMessage::from_line(line.as_bytes()).unwrap().kind(), "system");
 }
 
 #[test]

@@ -127,7 +127,7 @@ macro_rules! around {
                 cursor.object(|cursor, key| {
                     let kept = &mut message.kept;
                     match key.as_ref() {
-                        "type" => drop(cursor.skip()?),
+                        "type" => cursor.own_type($kind)?,
                         "session_id" => message.session_id = session(kept, cursor)?,
                         "parent_tool_use_id" => {
                             message.parent_tool_use_id = kept.text("parent_tool_use_id", cursor)?;
@@ -138,7 +138,12 @@ macro_rules! around {
                                 kept.keep("message", Value::Object(Map::new()));
                             }
                         }
-                        "message" => kept.odd("message", cursor)?,
+                        // Absent, as in other languages. Anything else would pass for a message that says nothing.
+                        "message" if cursor.peek() == b'n' => {
+                            message.message = $payload::default();
+                            kept.odd("message", cursor)?;
+                        }
+                        "message" => return Err(Refused::Field("\"message\" is no object")),
                         _ => unknown(&mut message.extra, key, cursor)?,
                     }
                     Ok::<_, Refused>(())
@@ -178,7 +183,10 @@ impl AssistantPayload {
                 "stop_reason" => payload.stop_reason = kept.text("stop_reason", cursor)?,
                 "stop_sequence" => payload.stop_sequence = kept.text("stop_sequence", cursor)?,
                 "usage" if cursor.peek() == b'{' => payload.usage = Some(Usage::read(cursor)?),
-                "usage" => kept.odd("usage", cursor)?,
+                "usage" => {
+                    payload.usage = None;
+                    kept.odd("usage", cursor)?;
+                }
                 _ => unknown(&mut payload.extra, key, cursor)?,
             }
             Ok::<_, Refused>(())

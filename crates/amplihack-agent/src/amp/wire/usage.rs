@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Refused;
-use super::kept::{Kept, put, unknown};
+use super::kept::{Kept, put, put_count, unknown};
 use super::scan::Cursor;
 
 /// Tokens of a message or of a whole run. Absent and `null` counts are 0.
@@ -39,7 +39,7 @@ impl Usage {
     pub fn to_value(&self) -> Value {
         let mut map = self.kept.start(&self.extra);
         for (key, count) in self.counts() {
-            put(&mut map, key, (count > 0).then_some(count));
+            put_count(&mut map, key, (count > 0).then_some(count));
         }
         put(&mut map, "service_tier", self.service_tier.clone());
         Value::Object(map)
@@ -73,9 +73,11 @@ fn count(kept: &mut Kept, key: &'static str, cursor: &mut Cursor<'_>) -> Result<
         kept.odd(key, cursor)?;
         return Ok(0);
     }
+    let from = cursor.at();
     match kept.count(key, cursor)? {
         Some(0) => {
-            kept.keep(key, 0.into());
+            cursor.go(from);
+            kept.odd(key, cursor)?;
             Ok(0)
         }
         Some(count) => Ok(count),

@@ -90,7 +90,7 @@ macro_rules! record {
 }
 
 pub(crate) use list::{List, Values};
-pub(crate) use scalar::{Flag, Int, Real, Str, whole_input};
+pub(crate) use scalar::{Flag, Int, Real, Str, whole, whole_input};
 pub(crate) use {missing, record};
 
 #[cfg(test)]
@@ -127,6 +127,17 @@ mod tests {
             assert_eq!(sample.values.0.len(), usize::from(value.starts_with('{')));
             let none: Sample<'_> = serde_json::from_str(value).unwrap();
             assert!(none.text.0.is_none() && none.inner.is_none_or(|inner| inner.number.0.is_none()));
+        }
+    }
+
+    #[test]
+    fn a_whole_number_may_be_written_as_a_fraction() {
+        for (text, number) in
+            [("12.0", Some(12)), ("1.2e1", Some(12)), ("-3.0", Some(-3)), ("12.5", None), ("1e300", None)]
+        {
+            let line = format!(r#"{{"number":{text},"real":{text}}}"#);
+            let sample: Sample<'_> = serde_json::from_str(&line).unwrap();
+            assert_eq!((sample.number.0, sample.real.0), (number, text.parse().ok()), "{text}");
         }
     }
 

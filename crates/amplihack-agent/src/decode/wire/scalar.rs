@@ -79,7 +79,13 @@ impl<'de> Deserialize<'de> for Int {
     }
 }
 
-/// A number, and the same as a whole one if it is written so.
+/// The whole number that a number without a fraction is, where every whole number of its size has a float of its own.
+#[expect(clippy::cast_possible_truncation, reason = "it is whole and below 2^53")]
+pub(crate) fn whole(number: f64) -> Option<i64> {
+    (number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0).then_some(number as i64)
+}
+
+/// A number, and the same as a whole one if it has no fraction: `12` and `12.0`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Real(pub(crate) Option<f64>, Option<i64>);
 
@@ -104,7 +110,7 @@ impl<'de> Deserialize<'de> for Real {
             }
 
             fn visit_f64<E>(self, number: f64) -> Result<Real, E> {
-                Ok(Real(Some(number), None))
+                Ok(Real(Some(number), whole(number)))
             }
         }
         deserializer.deserialize_any(Numbers)
