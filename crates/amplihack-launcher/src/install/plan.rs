@@ -148,9 +148,10 @@ fn xpia(wanted: &mut Wanted, scope: &Scope, places: &Places) {
         if !is_twin && amplihack_utils::sabotage::active("copilot-entry-canonical") {
             continue;
         }
-        let text = match is_twin {
-            true if amplihack_utils::sabotage::active("copilot-entry-twin") => "print('{}')\n",
-            _ => staging::XPIA_SHIM,
+        let text = if is_twin && amplihack_utils::sabotage::active("copilot-entry-twin") {
+            "print('{}')\n"
+        } else {
+            staging::XPIA_SHIM
         };
         let edit = Edit::Whole { text: text.to_owned() };
         wanted.change(places.xpia(scope).join(entry_point), edit, 0o755);

@@ -9,8 +9,7 @@ use crate::source::Source;
 use crate::{none, sources};
 
 /// Documents whose rows are not complete yet.
-const UNFINISHED: &[&str] =
-    &["Agent binary routing", "Prompt delivery", "Amp SDK", "Remote API"];
+const UNFINISHED: &[&str] = &["Agent binary routing", "Prompt delivery", "Amp SDK", "Remote API"];
 /// At least as many promises have a fault of their own.
 const FAULTS: usize = 1;
 /// At most as many rows may argue instead of showing a test that fails.
