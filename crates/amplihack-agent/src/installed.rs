@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::{DeliveryCaps, DeliveryMode, MAX_ARG_BYTES};
+use amplihack_utils::sabotage;
 use semver::Version;
 
 use crate::error::Unsupported;
@@ -82,6 +83,12 @@ impl Installed {
     /// The prompt channels in `mode`, as the delivery engine takes them.
     pub fn delivery_caps(&self, mode: RunMode) -> DeliveryCaps {
         let has = |channel| self.can(Capability::Prompt(channel), mode).is_ok();
+        let amplifier = self.agent == AgentBinary::Amplifier;
+        if sabotage::active("delivery-matrix-amplifier") && amplifier
+            || sabotage::active("delivery-matrix-tempfile") && !amplifier
+        {
+            return DeliveryCaps { supports_stdin: true, ..DeliveryCaps::argv_and_tempfile("--prompt-file") };
+        }
         DeliveryCaps {
             supports_argv: has(DeliveryMode::Argv),
             supports_tempfile: has(DeliveryMode::Tempfile),

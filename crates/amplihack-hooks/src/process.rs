@@ -4,14 +4,14 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use amplihack_utils::env::Env;
 use amplihack_utils::sys::last_words::{self, LastWords};
 
 use crate::dialect::{self, Bad, MAX_PAYLOAD, Reply};
-use crate::invocation::{Action, Invocation};
+use crate::invocation::{self, Action, Invocation};
 use crate::plane::{Audit, Judge, Plane};
 use crate::{aggregate, events, xpia};
 
@@ -36,9 +36,13 @@ pub fn serve(
     audit: &dyn Audit,
 ) -> u8 {
     let started = Instant::now();
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
     // Before anything is known, not even the event: the deny that every host takes.
     let armed =
         last_words::arm(dialect::last_words(None, CRASHED)).and_then(|()| last_words::deadline(DEADLINE));
+    if let Some(text) = invocation::information(&arguments) {
+        return say(&Reply { stdout: text.into_bytes(), ..Reply::default() });
+    }
     let broken = |why: &dyn std::fmt::Display, reason| {
         let mut reply = as_reply(dialect::last_words(None, reason));
         reply.stderr.insert_str(0, &format!("{why}\n"));
@@ -47,6 +51,12 @@ pub fn serve(
     let reply = match (Invocation::parse(arguments), armed) {
         (Ok(invocation), Ok(())) => {
             last_words::replace(words(invocation.action));
+            if let Action::WithScript(event) = invocation.action {
+                // The script's time is not the guard's own.
+                if let Err(error) = last_words::deadline(DEADLINE + aggregate::time_of(event)) {
+                    return say(&broken(&error, CRASHED));
+                }
+            }
             answer(&invocation, env, judge, audit, started)
         }
         (Err(usage), _) => broken(&usage, USAGE),
@@ -59,7 +69,8 @@ pub fn serve(
 fn words(action: Action) -> LastWords {
     match action {
         Action::Event(event) => dialect::last_words(Some(event), CRASHED),
-        Action::Xpia | Action::Aggregate => {
+        Action::WithScript(event) if !event.is_guard() => dialect::last_words(Some(event), CRASHED),
+        Action::Xpia | Action::Aggregate | Action::WithScript(_) => {
             let reply = xpia::last_words(CRASHED);
             LastWords { stdout: reply.stdout, stderr: reply.stderr.into_bytes(), code: reply.code }
         }
@@ -109,6 +120,13 @@ fn answer(
     match (invocation.action, judge(invocation, env)) {
         (Action::Event(event), Ok(judge)) => events::answer(event, invocation, payload, &plane(&*judge)),
         (Action::Event(event), Err(why)) => {
+            events::refuse(event, &no_policy(&why), events::BROKEN, &plane(&Silent))
+        }
+        (Action::WithScript(event), Ok(judge)) => {
+            let script = invocation.script.as_deref().unwrap_or(Path::new("/"));
+            aggregate::with_script(event, script, invocation, payload, &plane(&*judge))
+        }
+        (Action::WithScript(event), Err(why)) if !event.is_guard() => {
             events::refuse(event, &no_policy(&why), events::BROKEN, &plane(&Silent))
         }
         (_, Ok(judge)) => xpia::answer(payload, &plane(&*judge)),

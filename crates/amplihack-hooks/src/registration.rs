@@ -141,6 +141,11 @@ pub fn verify(settings: &Value, agent: AgentBinary, path: &Path) -> Result<(), H
             .filter_map(|hook| hook["command"].as_str());
         // The reader by which an installation takes its commands out again: what the two know cannot differ.
         let ours = |command: &str| Registered::parse(command).is_some_and(|found| found.event == event);
+        if amplihack_utils::sabotage::active("routing-missing-registration")
+            || amplihack_utils::sabotage::active("routing-no-substitute") && agent == AgentBinary::Codex
+        {
+            continue;
+        }
         if !commands.any(ours) {
             return Err(HookError::MissingHookForBinary {
                 binary: agent,
@@ -156,6 +161,9 @@ pub fn verify(settings: &Value, agent: AgentBinary, path: &Path) -> Result<(), H
 /// The shell command of one event. `program` is already quoted.
 fn command(program: &str, event: HookEvent, facts: Facts<'_>, launch: Option<&str>) -> String {
     let mut command = format!("{program} {event}");
+    if amplihack_utils::sabotage::active("routing-native-hooks") {
+        command = format!("python3 {event}.py");
+    }
     if let Some(host) = facts.host {
         command.extend([" --host ", host.name()]);
     }

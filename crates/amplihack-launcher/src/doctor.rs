@@ -14,6 +14,7 @@ use amplihack_utils::error::Explain;
 use amplihack_utils::prompt_delivery::{
     AUTO_TEMPFILE_THRESHOLD_BYTES, DeliveryMode, DeliveryWarning, PromptDelivery, select,
 };
+use amplihack_utils::sabotage;
 
 use crate::discover::{Versions, discover_and_tell};
 use crate::install::{Registration, Scope, inspect};
@@ -129,8 +130,16 @@ pub fn examine(env: &Env, config: &Config, cwd: &Path) -> Report {
     }
     let hooks = AgentBinary::ALL.into_iter().map(|agent| agent_hooks(agent, env, cwd, &mut broken)).collect();
     Report {
-        requested,
-        auto_threshold: AUTO_TEMPFILE_THRESHOLD_BYTES,
+        requested: if sabotage::active("delivery-doctor-requested") {
+            PromptDelivery::Auto
+        } else {
+            requested
+        },
+        auto_threshold: if sabotage::active("delivery-doctor-threshold") {
+            LONG_PROMPT_BYTES
+        } else {
+            AUTO_TEMPFILE_THRESHOLD_BYTES
+        },
         channels: AgentBinary::ALL.into_iter().map(|agent| channels(agent, requested)).collect(),
         resolved: resolve_in(cwd, env, &System::new(env), jiff::Timestamp::now()),
         agents,
@@ -144,6 +153,9 @@ pub fn examine(env: &Env, config: &Config, cwd: &Path) -> Report {
 
 /// What `config` requests for prompts.
 pub fn requested(config: &Config) -> PromptDelivery {
+    if sabotage::active("delivery-variable") {
+        return PromptDelivery::Auto;
+    }
     // The configuration holds a known word; a test there keeps both lists equal.
     PromptDelivery::parse(config.prompt_delivery()).unwrap_or(PromptDelivery::Auto)
 }
@@ -151,7 +163,8 @@ pub fn requested(config: &Config) -> PromptDelivery {
 /// The static capabilities of `agent` under `requested`.
 pub fn channels(agent: AgentBinary, requested: PromptDelivery) -> Channels {
     let caps = Installed::assumed(agent).delivery_caps(RunMode::Headless);
-    let selection = select(requested, LONG_PROMPT_BYTES, &caps);
+    let long = if sabotage::active("delivery-doctor-effective") { 1 } else { LONG_PROMPT_BYTES };
+    let selection = select(requested, long, &caps);
     let (effective, warning) = match selection {
         Ok(selection) => (selection.mode, selection.warnings.into_iter().next()),
         // Every agent has argv, and a long prompt fits into it; a test holds that.
@@ -161,12 +174,13 @@ pub fn channels(agent: AgentBinary, requested: PromptDelivery) -> Channels {
         agent,
         capabilities: [DeliveryMode::Argv, DeliveryMode::Tempfile, DeliveryMode::Stdin]
             .into_iter()
-            .filter(|mode| caps.supports(*mode))
+            .filter(|mode| caps.supports(*mode) || sabotage::active("delivery-doctor-capabilities"))
             .collect(),
         note: profile(agent).prompt_note,
         effective,
-        warning,
-        launch_rejects: profile(agent).refuses_requests.is_some(),
+        warning: warning.filter(|_| !sabotage::active("delivery-doctor-warning")),
+        launch_rejects: profile(agent).refuses_requests.is_some()
+            && !sabotage::active("delivery-doctor-amplifier"),
     }
 }
 

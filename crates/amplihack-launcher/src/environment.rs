@@ -66,6 +66,9 @@ pub(crate) fn changes(agent: AgentBinary, session: &SessionId, depth: u64, env: 
         Change::set("AMPLIHACK_VERSION", env!("CARGO_PKG_VERSION")),
     ];
     changes.extend(nested(agent, env));
+    if amplihack_utils::sabotage::active("routing-launch-sets-variable") {
+        changes.drain(..2);
+    }
     changes
 }
 

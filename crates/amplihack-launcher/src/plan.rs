@@ -181,6 +181,9 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         Err(args) => (passthrough(&installed, args, &cwd), None, None, DeliveryHandle::argv()),
         Ok((command, requested)) => {
             let prompt_bytes = command.prompt.map_or(0, str::len);
+            if amplihack_utils::sabotage::active("delivery-launch-logs-no-prompt") {
+                tracing::info!(prompt = command.prompt, "delivering");
+            }
             let mut delivered = command.deliver(requested)?;
             variables = std::mem::take(&mut delivered.variables);
             let delivery = describe(&delivered, &installed, prompt_bytes);

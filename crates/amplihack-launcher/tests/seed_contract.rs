@@ -467,3 +467,60 @@ mod security_and_lifecycle {
         }
     }
 }
+
+/// The fields of the seed's table "Launcher API".
+mod delivered_command {
+    use super::*;
+
+    #[test]
+    fn says_what_was_requested_and_what_is_used() {
+        for agent in WITH_STDIN {
+            for (requested, mode) in [
+                (PromptDelivery::Argv, DeliveryMode::Argv),
+                (PromptDelivery::Stdin, DeliveryMode::Stdin),
+                (PromptDelivery::Tempfile, DeliveryMode::Stdin),
+            ] {
+                let delivered = build(agent, "x", requested).unwrap();
+                assert_eq!((delivered.requested_mode, delivered.selected_mode), (requested, mode), "{agent}");
+                assert_eq!(delivered.delivery_handle.mode(), mode, "{agent}");
+            }
+        }
+    }
+
+    #[test]
+    fn has_a_warning_for_each_degradation_and_no_other() {
+        for agent in WITH_STDIN {
+            let warned = |requested| build(agent, "x", requested).unwrap().warnings;
+            assert_eq!(
+                warned(PromptDelivery::Tempfile),
+                degrading(PromptDelivery::Tempfile, DeliveryMode::Stdin)
+            );
+            for requested in [PromptDelivery::Auto, PromptDelivery::Argv, PromptDelivery::Stdin] {
+                assert_eq!(warned(requested), [], "{agent} {requested}");
+            }
+        }
+    }
+
+    #[test]
+    fn has_a_payload_with_stdin_alone_and_it_is_the_prompt() {
+        let prompt = long_prompt();
+        for agent in AgentBinary::ALL {
+            let delivered = build(agent, &prompt, PromptDelivery::Auto).unwrap();
+            let on_stdin = delivered.selected_mode == DeliveryMode::Stdin;
+            let expected = on_stdin.then(|| prompt.clone().into_bytes());
+            assert!(delivered.stdin_payload == expected, "{agent}");
+            let delivered = build(agent, "short", PromptDelivery::Argv).unwrap();
+            assert_eq!(delivered.stdin_payload, None, "{agent}");
+        }
+    }
+
+    #[test]
+    fn amplifiers_prompt_is_the_last_argument_of_run_whatever_its_size() {
+        for prompt in ["two words", &long_prompt()] {
+            let delivered = build(ARGV_ONLY, prompt, PromptDelivery::Auto).unwrap();
+            let args: Vec<_> = delivered.command.get_args().map(|arg| arg.to_str().unwrap()).collect();
+            assert!(args == ["run", "--", prompt], "{:.300}", args.join("|"));
+            assert!(delivered.stdin_payload.is_none() && delivered.delivery_handle.tempfile_path().is_none());
+        }
+    }
+}

@@ -29,7 +29,10 @@ impl Feed {
         Self { open: None, written: 0, error: None }
     }
 
-    pub(crate) fn new(stdin: impl Into<OwnedFd>, bytes: Vec<u8>) -> io::Result<Self> {
+    pub(crate) fn new(stdin: impl Into<OwnedFd>, mut bytes: Vec<u8>) -> io::Result<Self> {
+        if amplihack_utils::sabotage::active("delivery-stdin-complete") {
+            bytes.truncate(CHUNK);
+        }
         let pipe = pipe::Sender::from_owned_fd(stdin.into())?;
         Ok(Self { open: (!bytes.is_empty()).then_some((pipe, bytes)), written: 0, error: None })
     }
@@ -52,6 +55,9 @@ impl Feed {
             }
         }
         if self.written >= bytes.len() {
+            if amplihack_utils::sabotage::active("delivery-stdin-closed") {
+                std::mem::forget(self.open.take());
+            }
             self.open = None;
         }
     }

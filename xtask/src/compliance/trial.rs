@@ -100,6 +100,7 @@ pub(crate) fn run(
     };
     command.args(["--exact", &test.name, "--test-threads", "1"]).current_dir(&program.directory);
     command.env("CARGO_MANIFEST_DIR", &program.directory);
+    command.env("RUST_BACKTRACE", "0");
     // A test that fails on purpose leaves nothing in the source tree.
     command.env("INSTA_UPDATE", "no").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
     let file = File::create(&output).map_err(failed)?;

@@ -14,6 +14,7 @@ use amplihack_utils::prompt_delivery::{
     DeliveryHandle, DeliveryMode, DeliveryWarning, MAX_ARG_BYTES, PromptDelivery, Selection, sanitize_nul,
     select,
 };
+use amplihack_utils::sabotage;
 
 use serde::{Deserialize, Serialize};
 
@@ -157,6 +158,9 @@ impl fmt::Debug for AgentCommand<'_> {
 impl fmt::Debug for DeliveredCommand {
     /// Never the prompt, nor arguments that may hold one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if sabotage::active("delivery-diagnostics") {
+            return write!(f, "{:?}", self.command);
+        }
         f.debug_struct("DeliveredCommand")
             .field("program", &self.command.get_program())
             .field("delivery_handle", &self.delivery_handle)
@@ -185,7 +189,12 @@ impl AgentCommand<'_> {
         let agent = self.installed.agent;
         if let (Some(reason), PromptDelivery::Tempfile | PromptDelivery::Stdin) =
             (profile(agent).refuses_requests, requested)
+            && !(sabotage::active("delivery-amplifier-tempfile") && requested == PromptDelivery::Tempfile)
+            && !(sabotage::active("delivery-amplifier-stdin") && requested == PromptDelivery::Stdin)
         {
+            if sabotage::active("delivery-amplifier-no-file") {
+                std::mem::forget(DeliveryHandle::tempfile(self.prompt.unwrap_or_default())?);
+            }
             return Err(DeliveryError::Rejected { agent, requested, reason });
         }
         let Some(prompt) = self.prompt else {
@@ -213,12 +222,44 @@ impl AgentCommand<'_> {
             channel.as_mut().map(|channel| std::mem::take(&mut channel.warnings)).unwrap_or_default();
         let channel = channel.as_ref().map(|channel| (channel.row, channel.mode, channel.text.as_ref()));
         let (mut line, variables) = self.words(channel.map(|(row, ..)| row))?;
-        let (selected_mode, handle, payload) = place(&mut line, channel)?;
+        let (mut selected_mode, mut handle, mut payload) = place(&mut line, channel)?;
         let prompt_argument = match (selected_mode, channel) {
             (DeliveryMode::Argv, Some(_)) => Some(line.len() - 1),
             _ => None,
         };
         let mut command = Command::new(&self.installed.path);
+        let prompt = OsString::from(self.prompt.unwrap_or_default());
+        if selected_mode == DeliveryMode::Argv && self.installed.agent == AgentBinary::Amplifier {
+            if sabotage::active("delivery-amplifier-no-flag") {
+                line.insert(line.len().saturating_sub(2), "--prompt".into());
+            }
+            if sabotage::active("delivery-amplifier-one-argument") {
+                line.push(prompt.clone());
+            }
+            if sabotage::active("delivery-amplifier-no-stdin") {
+                payload = Some(prompt.clone().into_encoded_bytes());
+            }
+        }
+        if sabotage::active("delivery-system-prompt-role") && self.installed.agent == AgentBinary::Claude {
+            line.extend(["--append-system-prompt".into(), prompt.clone()]);
+        }
+        if sabotage::active("delivery-long-prompt-privacy") && selected_mode == DeliveryMode::Stdin {
+            line.push(prompt.clone());
+        }
+        if sabotage::active("delivery-command-payload") {
+            payload = payload.map(|payload| payload.trim_ascii_end().to_vec());
+        }
+        if sabotage::active("delivery-command-handle") {
+            handle = DeliveryHandle::argv();
+        }
+        if sabotage::active("routing-no-shell") {
+            command = Command::new("/bin/sh");
+            command.args(["-c", &format!("{} \"$@\"", self.installed.path.display()), "sh"]);
+        }
+        if sabotage::active("delivery-no-shell") {
+            command = Command::new("/bin/sh");
+            command.args(["-c", "exec \"$@\"", "sh"]).arg(&self.installed.path);
+        }
         command.args(line).envs(variables.iter().cloned()).current_dir(self.cwd).stdin(
             match (self.mode, &payload) {
                 (_, Some(_)) => Stdio::piped(),
@@ -226,12 +267,19 @@ impl AgentCommand<'_> {
                 (RunMode::Interactive, None) => Stdio::inherit(),
             },
         );
+        if sabotage::active("delivery-command-selected") {
+            selected_mode = DeliveryMode::Argv;
+        }
         Ok(DeliveredCommand {
             command,
             delivery_handle: handle,
-            requested_mode: requested,
+            requested_mode: if sabotage::active("delivery-command-requested") {
+                PromptDelivery::Auto
+            } else {
+                requested
+            },
             selected_mode,
-            warnings,
+            warnings: if sabotage::active("delivery-command-warnings") { Vec::new() } else { warnings },
             stdin_payload: payload,
             channel: channel.map(|(row, ..)| row),
             variables,
@@ -403,6 +451,9 @@ fn place(
         return Ok((DeliveryMode::Argv, DeliveryHandle::argv(), None));
     };
     Ok(match mode {
+        DeliveryMode::Stdin if sabotage::active("delivery-fidelity") => {
+            (mode, DeliveryHandle::stdin(), Some(prompt.replace('\'', "\u{2019}").into_bytes()))
+        }
         DeliveryMode::Stdin => (mode, DeliveryHandle::stdin(), Some(prompt.as_bytes().to_vec())),
         DeliveryMode::Argv => {
             argument(line, row.shape, prompt.into());
@@ -421,6 +472,9 @@ fn place(
 /// The last argument or arguments, holding `value`.
 fn argument(line: &mut Vec<OsString>, shape: ArgShape, value: OsString) {
     match shape {
+        _ if sabotage::active("delivery-argv-quoted") => {
+            line.extend(["--".into(), joined(&["'"], joined(&[""], value)), "'".into()]);
+        }
         ArgShape::FlagEq(flag) => line.push(joined(&[flag, "="], value)),
         _ => line.extend(["--".into(), value]),
     }

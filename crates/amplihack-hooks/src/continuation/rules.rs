@@ -114,20 +114,30 @@ impl Default for Continuation {
 }
 
 impl Continuation {
-    /// The numbers that the environment sets; what is no number above zero counts as not set.
+    /// The numbers that the environment sets; what is no number counts as not set, and so does a lifetime of zero. No iteration
+    /// at all is a bound like any other: no lock holds.
     pub fn from_env(env: &Env) -> Self {
-        let number = |name: &str, default: u64| {
-            env.text(name).and_then(|value| value.parse().ok()).filter(|value| *value >= 1).unwrap_or(default)
-        };
+        let number = |name: &str| env.text(name).and_then(|value| value.parse().ok());
         Self {
-            max_iterations: number("AMPLIHACK_MAX_LOCK_ITERATIONS", MAX_ITERATIONS),
-            ttl_seconds: number("AMPLIHACK_LOCK_TTL_SECONDS", TTL_SECONDS),
+            max_iterations: number("AMPLIHACK_MAX_LOCK_ITERATIONS").unwrap_or(MAX_ITERATIONS),
+            ttl_seconds: number("AMPLIHACK_LOCK_TTL_SECONDS")
+                .filter(|seconds| *seconds >= 1)
+                .unwrap_or(TTL_SECONDS),
         }
     }
 
     /// Decides. An agent that the host already calls forced goes on all the same: the count bounds it, and the count is
     /// taken from the host's word too where the file knows less.
     pub fn step(&self, signal: &StopSignal<'_>) -> Step {
+        self.decide(signal, 1)
+    }
+
+    /// Decides about a stop that was counted already, when the host told of it by another event.
+    pub fn step_again(&self, signal: &StopSignal<'_>) -> Step {
+        self.decide(signal, 0)
+    }
+
+    fn decide(&self, signal: &StopSignal<'_>, stops: u64) -> Step {
         let Some(lock) = &signal.lock else { return Step::Stop { release: false, why: Why::NoLock } };
         if lock.session.as_deref().is_some_and(|owner| owner != signal.session) {
             return Step::Stop { release: false, why: Why::OtherSession };
@@ -139,7 +149,7 @@ impl Continuation {
         let Count::Times(before) = signal.count else {
             return Step::Stop { release: true, why: Why::CountLost };
         };
-        let count = before.max(u64::from(signal.stop_active)).saturating_add(1);
+        let count = before.max(u64::from(signal.stop_active)).saturating_add(stops);
         if count >= self.max_iterations {
             return Step::Stop { release: true, why: Why::Bound };
         }
@@ -242,8 +252,19 @@ mod tests {
     fn numbers_come_from_the_environment() {
         let env = |max: &str| Env::empty().with("AMPLIHACK_MAX_LOCK_ITERATIONS", max);
         assert_eq!(Continuation::from_env(&env("7")).max_iterations, 7);
-        for no_number in ["0", "-1", "many", ""] {
+        for no_number in ["-1", "many", ""] {
             assert_eq!(Continuation::from_env(&env(no_number)), Continuation::default());
         }
+        let none = Continuation::from_env(&env("0"));
+        assert_eq!(none.step(&signal(Some(mine()), 0)), stop(true, Why::Bound));
+        let ttl = Env::empty().with("AMPLIHACK_LOCK_TTL_SECONDS", "0");
+        assert_eq!(Continuation::from_env(&ttl), Continuation::default());
+    }
+
+    #[test]
+    fn a_stop_that_was_counted_is_decided_again_without_a_count() {
+        let rules = Continuation::default();
+        let Step::Continue { count: 7, .. } = rules.step_again(&signal(Some(mine()), 7)) else { panic!() };
+        assert_eq!(rules.step_again(&signal(Some(mine()), 50)), stop(true, Why::Bound));
     }
 }

@@ -11,6 +11,7 @@ use amplihack_policy::{Decision, RuleId, Verdict};
 use crate::continuation;
 use crate::dialect::{self, Bad, Call, Reply};
 use crate::event::HookEvent;
+use crate::host::host;
 use crate::invocation::Invocation;
 use crate::plane::Plane;
 
@@ -69,7 +70,12 @@ fn answer_call(call: &Call, invocation: &Invocation, plane: &Plane<'_>) -> Reply
         }
         HookEvent::SessionStop => {
             turns::forget(call, plane.env);
-            Reply::silence()
+            let is_stop = host(call.host()).is_ok_and(|host| host.end_is_stop);
+            if is_stop && !amplihack_utils::sabotage::active("copilot-session-stop-both") {
+                continuation::answer(call, plane)
+            } else {
+                Reply::silence()
+            }
         }
         HookEvent::ErrorOccurred => {
             let why = call.error.as_deref().unwrap_or("the host does not say what");

@@ -15,6 +15,7 @@ use crate::registration::{Hook, in_claudes_format};
 pub(super) static HOST: Host = Host {
     event_name: HookEvent::claude_name,
     second: 1,
+    end_is_stop: false,
     plain_json: false,
     reads: |_| true,
     bring: plugin,

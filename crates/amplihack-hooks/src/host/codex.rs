@@ -16,6 +16,7 @@ pub(super) static HOST: Host = Host {
         event => event.claude_name(),
     },
     second: 1,
+    end_is_stop: false,
     plain_json: true,
     reads: |_| true,
     bring: |hooks, _, _| Ok(Brought { values: hooks.iter().map(value).collect(), files: Vec::new() }),

@@ -14,6 +14,7 @@ use crate::switches::{KEY, says_so};
 pub(super) static HOST: Host = Host {
     event_name: HookEvent::claude_name,
     second: 1,
+    end_is_stop: true,
     plain_json: false,
     reads: |_| true,
     bring: claude::plugin,

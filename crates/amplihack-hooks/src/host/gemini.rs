@@ -30,8 +30,17 @@ const ENABLED: &str = "hooksConfig.enabled";
 /// The setting that leaves out hooks by their commands; what the machine, the user and the directory say of it adds up.
 const DISABLED: &str = "hooksConfig.disabled";
 
-pub(super) static HOST: Host =
-    Host { event_name, second: 1000, plain_json: false, reads, bring, switched_off, left_out, trusts };
+pub(super) static HOST: Host = Host {
+    event_name,
+    second: 1000,
+    end_is_stop: false,
+    plain_json: false,
+    reads,
+    bring,
+    switched_off,
+    left_out,
+    trusts,
+};
 
 pub(super) static SPEECH: Speech = Speech {
     host: AgentBinary::Gemini,

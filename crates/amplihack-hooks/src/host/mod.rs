@@ -26,6 +26,8 @@ pub(crate) struct Host {
     pub(crate) event_name: fn(HookEvent) -> Option<&'static str>,
     /// What it counts a second of a hook's time as.
     pub(crate) second: u32,
+    /// Whether the end of a session is answered like a stop too: a version that knows no other stop would not be held else.
+    pub(crate) end_is_stop: bool,
     /// It reads no hooks from a file with comments or trailing commas.
     pub(crate) plain_json: bool,
     /// Whether it would read the hooks of a launch from a directory.

@@ -1,5 +1,7 @@
 //! Texts that an installation puts into files of its own: Copilot's manifest and wrappers, the XPIA hook's two entry points.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use crate::event::HookEvent;
@@ -32,6 +34,17 @@ const WRAPPERS: &[(HookEvent, u32)] = &[
     (HookEvent::PreCompact, 30),
 ];
 
+/// What a user's own script is called that runs before ours: the wrapper's name and this.
+pub const SCRIPT_SUFFIX: &str = ".user";
+/// The least seconds of an event at which a user's script runs too.
+const SCRIPT_TIMEOUT: u32 = 30;
+/// What of them is not the script's: the guard needs some, and the host has to hear of a script that takes too long.
+const NOT_THE_SCRIPTS: u32 = 15;
+/// How every wrapper of ours begins, behind the event's name.
+const MADE_BY: &str = " hook of GitHub Copilot CLI in this repository. Made by `amplihack install";
+/// What the predecessor's wrappers name.
+const PREDECESSORS: &str = ".claude/tools/amplihack/hooks/";
+
 /// Copilot's own manifest of `hooks`.
 pub fn copilot_manifest(hooks: &[Hook]) -> String {
     let mut events = Map::new();
@@ -42,25 +55,24 @@ pub fn copilot_manifest(hooks: &[Hook]) -> String {
     format!("{:#}\n", json!({"version": 1, "hooks": events}))
 }
 
-/// The manifest of a repository: it names wrappers beside it, and no path of any machine.
-pub fn repository_manifest() -> String {
+/// The manifest of a repository: it names wrappers beside it, and no path of any machine. `has_script` says where a script of
+/// the user's runs too, which takes longer.
+pub fn repository_manifest(has_script: impl Fn(HookEvent) -> bool) -> String {
     if amplihack_utils::sabotage::active("copilot-manifest") {
         return copilot_manifest(&[]);
     }
-    let hook = |(event, timeout): &(HookEvent, u32)| {
+    let hook = |(event, seconds): &(HookEvent, u32)| {
         let guard = if event.is_guard() { GUARD } else { "" };
         let command = format!(".github/hooks/{event}{guard}");
-        Hook { event: *event, name: event.copilot_name(), command, timeout: *timeout }
+        let timeout = if has_script(*event) { *seconds.max(&SCRIPT_TIMEOUT) } else { *seconds };
+        Hook { event: *event, name: event.copilot_name(), command, timeout }
     };
     copilot_manifest(&WRAPPERS.iter().map(hook).collect::<Vec<_>>())
 }
 
-/// The wrappers of a repository: their names and their texts.
-pub fn wrappers() -> impl Iterator<Item = (&'static str, String)> {
-    WRAPPERS
-        .iter()
-        .filter(|(event, _)| !is_left_out(*event))
-        .map(|(event, _)| (event.name(), wrapper(*event)))
+/// The events that have a wrapper in a repository. The wrapper has the event's name.
+pub fn wrapped() -> impl Iterator<Item = HookEvent> {
+    WRAPPERS.iter().map(|(event, _)| *event).filter(|event| !is_left_out(*event))
 }
 
 /// Whether a fault leaves the wrapper of an event out.
@@ -77,17 +89,35 @@ fn is_left_out(event: HookEvent) -> bool {
     }
 }
 
-fn wrapper(event: HookEvent) -> String {
+/// The wrapper of `event`; with a script, the one that runs the user's file of its name and [`SCRIPT_SUFFIX`] too.
+pub fn wrapper(event: HookEvent, has_script: bool) -> String {
     let fallback = if event.is_guard() { "deny" } else { "pass" };
-    let input = if amplihack_utils::sabotage::active("copilot-wrapper-stdin") {
-        "copilot </dev/null"
+    let (here, call) = if has_script {
+        let here = "# The user's script of this name runs first; the stricter answer counts.\n\
+            case $0 in */*) here=${0%/*} ;; *) here=. ;; esac\n";
+        (here, format!("aggregate {event} --script \"$here/{event}{SCRIPT_SUFFIX}\""))
     } else {
-        "copilot"
+        ("", event.name().to_owned())
     };
-    WRAPPER
-        .replace("copilot)", &format!("{input})"))
-        .replace("@EVENT@", event.name())
-        .replace("@FALLBACK@", fallback)
+    let input = if amplihack_utils::sabotage::active("copilot-wrapper-stdin") {
+        "copilot </dev/null)"
+    } else {
+        "copilot)"
+    };
+    let text = WRAPPER.replace("copilot)", input).replace("@HERE@\n", here).replace("@CALL@", &call);
+    text.replace("@EVENT@", event.name()).replace("@FALLBACK@", fallback)
+}
+
+/// Whether a file in a wrapper's place is a wrapper of ours, of any version, or of the predecessor.
+pub fn is_wrapper(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    text.lines().take(3).any(|line| line.contains(MADE_BY)) || text.contains(PREDECESSORS)
+}
+
+/// How long a user's script may take at `event`.
+pub(crate) fn script_time(event: HookEvent) -> Duration {
+    let seconds = WRAPPERS.iter().find(|(known, _)| *known == event).map_or(0, |(_, seconds)| *seconds);
+    Duration::from_secs(u64::from(seconds.max(SCRIPT_TIMEOUT) - NOT_THE_SCRIPTS))
 }
 
 /// The commands that a manifest of Copilot names, each with its event's name.

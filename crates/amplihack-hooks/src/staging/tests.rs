@@ -44,7 +44,7 @@ fn run(program: &[&str], text: &str, programs: &[(&str, &str)], stdin: &str) -> 
 }
 
 fn wrapper_says(event: HookEvent, programs: &[(&str, &str)]) -> (Value, String) {
-    run(&["/bin/sh"], &wrapper(event), programs, "{\"toolName\":\"bash\"}")
+    run(&["/bin/sh"], &wrapper(event, false), programs, "{\"toolName\":\"bash\"}")
 }
 
 const ECHO: &str = "printf '{\"heard\":'; cat; echo '}'";
@@ -97,15 +97,34 @@ fn the_guards_wrapper_denies_when_there_is_no_answer_to_be_trusted() {
 
 #[test]
 fn the_manifest_names_a_wrapper_for_each_event_and_no_path_of_a_machine() {
-    insta::assert_snapshot!(repository_manifest());
-    let manifest: Value = serde_json::from_str(&repository_manifest()).unwrap();
+    insta::assert_snapshot!(repository_manifest(|_| false));
+    let manifest: Value = serde_json::from_str(&repository_manifest(|_| false)).unwrap();
     let commands = copilot_commands(&manifest);
-    let names: Vec<&str> = wrappers().map(|(name, _)| name).collect();
+    let names: Vec<&str> = wrapped().map(HookEvent::name).collect();
     for (_, command) in &commands {
         let file = command.split(' ').next().unwrap();
         assert!(names.contains(&file.strip_prefix(".github/hooks/").unwrap()), "{command}");
     }
     assert_eq!(commands.len(), names.len());
+}
+
+#[test]
+fn a_wrapper_with_a_script_names_the_file_beside_it_and_has_more_time() {
+    let ask = [("path/amplihack-hooks", ECHO)];
+    let (answer, calls) = run(&["/bin/sh"], &wrapper(HookEvent::Stop, true), &ask, "{}");
+    assert_eq!(answer, json!({"heard": {}}));
+    let (call, rest) = calls.split_once(" --script ").unwrap();
+    assert!(call == "aggregate stop" && rest.ends_with("/stop.user --host copilot\n"), "{calls}");
+    let seconds = |has_script: bool| {
+        let manifest: Value = serde_json::from_str(&repository_manifest(|_| has_script)).unwrap();
+        let hook = |event: &str| manifest["hooks"][event][0]["timeoutSec"].as_u64().unwrap();
+        (hook("preToolUse"), hook("agentStop"))
+    };
+    assert_eq!((seconds(false), seconds(true)), ((10, 120), (30, 120)));
+    for event in wrapped() {
+        assert!(is_wrapper(wrapper(event, true).as_bytes()) && is_wrapper(wrapper(event, false).as_bytes()));
+    }
+    assert!(!is_wrapper(b"#!/bin/sh\n# asks amplihack\nexec amplihack-hooks pre-tool-use\n"));
 }
 
 #[test]

@@ -25,11 +25,12 @@ find_program() {
     return 1
 }
 
+@HERE@
 # Standard input is read once, by the one process that answers.
 if program=$(find_program amplihack-hooks); then
-    answer=$("$program" @EVENT@ --host copilot)
+    answer=$("$program" @CALL@ --host copilot)
 elif program=$(find_program amplihack); then
-    answer=$("$program" hook @EVENT@ --host copilot)
+    answer=$("$program" hook @CALL@ --host copilot)
 else
     @FALLBACK@ 'amplihack-hooks was not found; install amplihack, or run amplihack uninstall --scope repo'
 fi

@@ -76,3 +76,68 @@ fn a_side_that_failed_and_an_input_that_cannot_be_read_are_denied() {
         assert_eq!(seen["permissionDecision"], "deny", "{input}");
     }
 }
+
+/// What does not begin and end as one object says nothing that can be trusted.
+#[test]
+fn a_side_is_one_object_or_nothing() {
+    let fine = json!({"stdout": "{}\n", "code": 0});
+    for stdout in [
+        "3 rules loaded\nTraceback ...\n",
+        "false alarm handler crashed",
+        "\"rules.toml\": no such file",
+        "null pointer dereference",
+        "null",
+        "0",
+        "[1] 12345\nTraceback",
+        "[{}]",
+        "{}\n{\"permissionDecision\":\"deny\",\"mess",
+        "{\"permissionDecision\":\"allow\"} and more",
+        "{}\n{}",
+        "{\"continue\":false,\"stopReason\":\"enough\"}",
+        "{\"continue\":\"false\"}",
+        "{\"permissionDecision\":\"deny\",\"permissionDecision\":\"allow\"}",
+        "{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\",\"permissionDecision\":\"allow\"}}",
+        "{\"decision\":\"block\",\"decision\":\"approve\"}",
+    ] {
+        let side = json!({"stdout": stdout, "code": 0});
+        for seen in [joined(&side, &fine), joined(&fine, &side)] {
+            assert_eq!(seen["permissionDecision"], "deny", "{stdout}: {seen}");
+            assert!(seen["permissionDecisionReason"].is_string(), "{stdout}: {seen}");
+        }
+    }
+    let stops = json!({"stdout": "{\"continue\":false,\"stopReason\":\"enough\"}", "code": 0});
+    assert_eq!(joined(&fine, &stops)["message"], "enough");
+    let goes_on = json!({"stdout": "{\"continue\":true}", "code": 0});
+    assert_eq!(joined(&fine, &goes_on), json!({}));
+}
+
+#[test]
+fn a_side_that_stands_twice_is_refused() {
+    for input in [
+        r#"{"amplihack":{"stdout":"{\"permissionDecision\":\"deny\"}","code":0},"amplihack":{"stdout":"","code":0},"xpia":{"stdout":"","code":0}}"#,
+        r#"{"xpia":{"stdout":"{\"permissionDecision\":\"deny\"}","stdout":"","code":0}}"#,
+        r#"{"xpia":{"stdout":"","code":1,"code":0}}"#,
+    ] {
+        let seen = object(&aggregate::answer(Ok(input.into())));
+        assert_eq!(seen["permissionDecision"], "deny", "{input}: {seen}");
+        assert!(seen["message"].as_str().unwrap().contains("twice"), "{seen}");
+    }
+}
+
+#[test]
+fn other_arguments_for_a_tool_are_not_handed_on() {
+    let fine = json!({"stdout": "", "code": 0});
+    for stdout in [
+        r#"{"permissionDecision":"allow","modifiedArgs":{"command":"rm -rf /"}}"#,
+        r#"{"permissionDecision":"allow","updatedInput":{"command":"rm -rf /"}}"#,
+        r#"{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"command":"rm -rf /"}}}"#,
+        r#"{"permissionDecision":"ask","message":"m","modifiedArgs":{"command":"rm -rf /"}}"#,
+        r#"{"modifiedArgs":{"command":"rm -rf /"}}"#,
+    ] {
+        let side = json!({"stdout": stdout, "code": 0});
+        for seen in [joined(&side, &fine), joined(&fine, &side)] {
+            assert!(!seen.to_string().contains("rm -rf"), "{stdout}: {seen}");
+            assert_ne!(seen["permissionDecision"], "deny", "{stdout}: {seen}");
+        }
+    }
+}

@@ -166,3 +166,20 @@ fn the_flat_actions_answer_flat_and_end_with_0() {
         assert_eq!((object["permissionDecision"].as_str(), output.status.code()), (Some("deny"), Some(0)));
     }
 }
+
+#[test]
+fn a_person_who_asks_for_help_gets_it() {
+    for flag in ["--help", "-h", "help"] {
+        let output = run(&[flag], b"");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            text.contains("Usage: amplihack-hooks <event>") && text.contains("\n  pre-tool-use\n"),
+            "{text}"
+        );
+        assert_eq!(output.status.code(), Some(0));
+    }
+    let output = run(&["--version"], b"");
+    assert_eq!(output.stdout, format!("amplihack-hooks {}\n", env!("CARGO_PKG_VERSION")).as_bytes());
+    // Beside an event they are no such flags.
+    assert_denied(&run(&["pre-tool-use", "--help"], CALL.as_bytes()), "a flag of no registration");
+}

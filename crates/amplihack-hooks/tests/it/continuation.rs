@@ -85,6 +85,47 @@ fn a_lock_holds_until_its_bound_and_is_then_gone() {
     assert!(repository.files().is_empty());
 }
 
+/// Copilot tells of a stop and then of the session's end; an old one tells of the end alone.
+#[test]
+fn the_end_of_a_copilot_session_is_a_stop_and_no_stop_counts_twice() {
+    let home = tempfile::tempdir().unwrap();
+    let env = Env::empty().with("AMPLIHACK_HOME", home.path()).with("AMPLIHACK_MAX_LOCK_ITERATIONS", "4");
+    let repository = Repository::new();
+    repository.write(".lock_active", "");
+    let tell = |event| {
+        let payload = json!({"sessionId": "s1", "timestamp": 1, "cwd": repository.0.path()});
+        object(&answer(event, payload.to_string(), &env, Path::new("/x")))["decision"] == "block"
+    };
+    let count = || std::fs::read_to_string(repository.locks().join("s1/lock_invocations.txt")).unwrap();
+    for (event, counted) in [
+        (HookEvent::Stop, "1"),
+        (HookEvent::SessionStop, "1"),
+        // Not told of before.
+        (HookEvent::SessionStop, "2"),
+        (HookEvent::Stop, "3"),
+        (HookEvent::SessionStop, "3"),
+    ] {
+        assert!(tell(event), "{event} {counted}");
+        assert_eq!(count(), counted, "{event}");
+    }
+    assert!(!tell(HookEvent::SessionStop));
+    assert!(repository.files().is_empty());
+    assert_eq!(std::fs::read_dir(home.path().join("hook-sessions")).unwrap().count(), 0);
+    // Other hosts' sessions are over when they say so.
+    repository.write(".lock_active", "");
+    let payload = json!({"hook_event_name": "SessionEnd", "session_id": "s1", "cwd": repository.0.path()});
+    assert!(answer(HookEvent::SessionStop, payload.to_string(), &env, Path::new("/x")).stdout.is_empty());
+}
+
+#[test]
+fn a_bound_of_no_iteration_holds_nobody() {
+    let repository = Repository::new();
+    repository.write(".lock_active", "");
+    let env = Env::empty().with("AMPLIHACK_MAX_LOCK_ITERATIONS", "0");
+    assert_eq!(repository.stop("s1", &env), None);
+    assert!(repository.files().is_empty());
+}
+
 #[test]
 fn another_sessions_lock_is_not_touched() {
     let repository = Repository::new();

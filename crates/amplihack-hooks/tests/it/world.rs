@@ -66,6 +66,7 @@ pub(crate) fn answer(event: HookEvent, payload: impl Into<Vec<u8>>, env: &Env, c
         headless: false,
         policy: None,
         launch: None,
+        script: None,
         payload: None,
     };
     let payload: Result<Vec<u8>, Bad> = Ok(payload.into());

@@ -10,7 +10,7 @@ use serde_json::Map;
 
 use super::disk::{Disk, read, text};
 use super::journal::{Journal, Part, Record, hash};
-use super::plan::{Change, Foreign};
+use super::plan::{Change, Foreign, is_theirs, script_beside, there};
 use super::{InstallError, Outcome, Scope};
 
 /// What carries changes out.
@@ -40,6 +40,11 @@ fn edit_error(path: &Path) -> impl Fn(amplihack_hooks::settings::EditError) -> I
 impl Carrier<'_, '_> {
     /// Whether `change` can be made; changes nothing.
     pub(super) fn check(&self, change: &Change) -> Result<(), InstallError> {
+        if change.foreign == Foreign::Beside && is_theirs(&change.path)? {
+            let beside = script_beside(&change.path);
+            // Two scripts for one place: which of them runs is the user's to say.
+            return if there(&beside) { Err(InstallError::Foreign { path: beside }) } else { Ok(()) };
+        }
         let now = current(&change.path)?;
         if self.is_foreign(change, &now) && change.foreign == Foreign::Refuse {
             return Err(InstallError::Foreign { path: change.path.clone() });
@@ -54,13 +59,21 @@ impl Carrier<'_, '_> {
             .journal
             .get(&change.path)
             .is_some_and(|record| record.parts.iter().any(|part| part.mark == Mark::Whole));
-        let by_name = change.foreign == Foreign::Refuse && text.contains("amplihack");
+        let by_name = match change.foreign {
+            Foreign::Refuse => text.contains("amplihack"),
+            // What is not ours was told apart before.
+            Foreign::Beside => true,
+            Foreign::Skip => false,
+        };
         matches!(change.edit, Edit::Whole { .. }) && !ours && !by_name
     }
 
     /// Makes `change` for `agent`.
     pub(super) fn put(&mut self, agent: AgentBinary, change: &Change) -> Result<Outcome, InstallError> {
         let path = &change.path;
+        if change.foreign == Foreign::Beside && is_theirs(path)? {
+            return self.put_before(agent, change);
+        }
         let refused = edit_error(path);
         let now = current(path)?;
         if self.is_foreign(change, &now) {
@@ -108,6 +121,43 @@ impl Carrier<'_, '_> {
         Ok(Outcome::Written)
     }
 
+    /// Puts a wrapper where a script of the user's stands, which keeps its bytes, its permissions and, if it is one, its link.
+    fn put_before(&mut self, agent: AgentBinary, change: &Change) -> Result<Outcome, InstallError> {
+        let path = &change.path;
+        let beside = script_beside(path);
+        let text = change.edit.apply(None).map_err(edit_error(path))?;
+        let (scope, mark) = (self.scope.clone(), change.edit.mark());
+        let part = Part { agent: agent.name().to_owned(), scope, mark, other: Map::new() };
+        self.journal.put(Record {
+            path: path.clone(),
+            original: None,
+            mode: change.mode,
+            made: vec![hash(text.as_bytes())],
+            parts: vec![part],
+            beside: Some(beside.clone()),
+            other: Map::new(),
+        })?;
+        self.disk.rename(path, &beside)?;
+        self.disk.write(path, text.as_bytes(), change.mode)?;
+        Ok(Outcome::Written)
+    }
+
+    /// Takes a wrapper away, and the user's script back to where it stood.
+    fn put_back(&mut self, record: &Record, beside: &Path) -> Result<Outcome, InstallError> {
+        let path = &record.path;
+        let ours = match read(path)? {
+            Some((bytes, _)) => record.made.contains(&hash(&bytes)),
+            None => !there(path),
+        };
+        let outcome = match (ours, there(beside)) {
+            (true, true) => self.disk.rename(beside, path).map(|()| Outcome::Restored)?,
+            (true, false) => self.disk.remove(path).map(|()| Outcome::Removed)?,
+            // It was not moved yet, or is back already, or somebody edited the wrapper.
+            (false, _) => Outcome::Kept,
+        };
+        self.forget(record, outcome)
+    }
+
     /// The record of the file, with its original kept. A file that was edited since gets a new original: the edited one without ours.
     fn recorded(
         &self,
@@ -139,6 +189,7 @@ impl Carrier<'_, '_> {
             original: original.map(|text| self.journal.keep(text.as_bytes())).transpose()?,
             mode: now.mode,
             made: Vec::new(),
+            beside: record.as_ref().and_then(|record| record.beside.clone()),
             other: record.as_ref().map(|record| record.other.clone()).unwrap_or_default(),
             parts: record.map(|record| record.parts).unwrap_or_default(),
         })
@@ -158,6 +209,9 @@ impl Carrier<'_, '_> {
 
     fn take_from(&mut self, agent: AgentBinary, mut record: Record) -> Result<Outcome, InstallError> {
         let path = record.path.clone();
+        if let Some(beside) = &record.beside {
+            return self.put_back(&record, beside);
+        }
         let now = current(&path)?;
         let (ours, others): (Vec<Part>, Vec<Part>) =
             record.parts.iter().cloned().partition(|part| part.is_of(agent, self.scope));

@@ -60,6 +60,11 @@ impl Disk {
         self.change(path, "could not be written", || write_atomic(path, bytes, mode, Durability::Machine))
     }
 
+    /// Gives a file another name in its directory, whatever it is; a file of that name is replaced.
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), InstallError> {
+        self.change(from, "could not be renamed", || fs::rename(from, to))
+    }
+
     /// Removes a file that may be gone already.
     pub(crate) fn remove(&self, path: &Path) -> Result<(), InstallError> {
         self.change(path, "could not be removed", || gone(fs::remove_file(path)))

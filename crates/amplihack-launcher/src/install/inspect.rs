@@ -6,7 +6,7 @@ use amplihack_hooks::HookError;
 use amplihack_hooks::event::HookEvent;
 use amplihack_hooks::registration::{told_as, verify};
 use amplihack_hooks::settings::{Mark, Registered, found, trust_entries, trust_state, value};
-use amplihack_hooks::staging::{copilot_commands, wrappers};
+use amplihack_hooks::staging::{copilot_commands, wrapped};
 use amplihack_hooks::switches;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::env::Env;
@@ -125,7 +125,9 @@ fn state(
         return Ok(State::Absent);
     };
     let program = Registered::parse(&command).map(|registered| registered.program);
-    if let Some(program) = program.as_ref().filter(|program| !program.is_file()) {
+    if let Some(program) = program.as_ref().filter(|program| {
+        !program.is_file() && !amplihack_utils::sabotage::active("routing-stale-registration")
+    }) {
         return Ok(State::Stale(program.clone()));
     }
     let trust = (agent == AgentBinary::Codex).then(|| least_trust(places, path, &text)).transpose()?;
@@ -149,10 +151,7 @@ pub(super) fn commands(agent: AgentBinary, path: &Path) -> Result<Vec<(HookEvent
     })?;
     let event = |(_, command): (String, String)| {
         let wrapper = |name: &str| command.split(' ').next() == Some(&format!(".github/hooks/{name}"));
-        let named = || {
-            let name = wrappers().map(|(name, _)| name).find(|name| wrapper(name))?;
-            HookEvent::from_name(name)
-        };
+        let named = || wrapped().find(|event| wrapper(event.name()));
         let event = Registered::parse(&command).map(|registered| registered.event).or_else(named)?;
         Some((event, command))
     };

@@ -40,6 +40,9 @@ pub(crate) struct Record {
     pub(crate) made: Vec<String>,
     /// What of it is ours.
     pub(crate) parts: Vec<Part>,
+    /// Where the user's own file is kept that stood here; it comes back whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) beside: Option<PathBuf>,
     /// What another version wrote beside it.
     #[serde(flatten)]
     pub(crate) other: Map<String, Value>,

@@ -1,13 +1,15 @@
 //! What an installation puts where, for one agent: decided whole before anything is written.
 
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
+use amplihack_hooks::event::HookEvent;
 use amplihack_hooks::registration::{Facts, Hook, hooks};
 use amplihack_hooks::settings::{Edit, trust_entries};
 use amplihack_hooks::staging;
 use amplihack_utils::agent_binary::AgentBinary;
 
-use super::disk::{behind_links, read_text};
+use super::disk::{behind_links, read, read_text};
 use super::places::Places;
 use super::{InstallError, Request, Scope, copilot};
 
@@ -31,6 +33,8 @@ pub(crate) enum Foreign {
     Refuse,
     /// It stays, and ours is left out.
     Skip,
+    /// It is kept under another name beside ours, which runs it.
+    Beside,
 }
 
 /// The changes for one agent, and what there is to say about it.
@@ -128,18 +132,65 @@ fn copilot_hooks(
         wanted.change(path, Edit::Whole { text: staging::copilot_manifest(&hooks) }, mode);
         return copilot::stage(wanted, places);
     }
-    if let Some(directory) = path.parent() {
-        for (name, text) in staging::wrappers() {
-            wanted.change(directory.join(name), Edit::Whole { text }, 0o755);
+    let directory = path.parent().unwrap_or(Path::new("/")).to_owned();
+    let mut scripts = Vec::new();
+    for event in staging::wrapped() {
+        let wrapper = directory.join(event.name());
+        let script = script_beside(&wrapper);
+        let kept = if is_theirs(&wrapper)? { Some(&wrapper) } else { there(&script).then_some(&script) };
+        if let Some(kept) = kept {
+            scripts.push(event);
+            wanted.notes.push(beside_note(event, places, &script, kept));
         }
+        let text = staging::wrapper(
+            event,
+            kept.is_some() && !amplihack_utils::sabotage::active("copilot-wrapper-aggregates"),
+        );
+        let edit = Edit::Whole { text };
+        wanted.changes.push(Change { path: wrapper, edit, mode: 0o755, foreign: Foreign::Beside });
     }
     // Last, so that it never names a wrapper that is not there.
-    wanted.change(path, Edit::Whole { text: staging::repository_manifest() }, mode);
+    let text = staging::repository_manifest(|event| scripts.contains(&event));
+    wanted.change(path, Edit::Whole { text }, mode);
     wanted.notes.push(
         "copilot reads a repository's hooks only where it trusts the folder, and only when started at the repository's root"
             .to_owned(),
     );
     Ok(())
+}
+
+/// Where a script of the user's is kept that stands in a wrapper's place.
+pub(super) fn script_beside(wrapper: &Path) -> PathBuf {
+    let mut name = wrapper.as_os_str().to_owned();
+    name.push(staging::SCRIPT_SUFFIX);
+    name.into()
+}
+
+/// Whether anything has this name, a link that leads nowhere too.
+pub(super) fn there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Whether something that is no wrapper of ours stands in a wrapper's place.
+pub(super) fn is_theirs(wrapper: &Path) -> Result<bool, InstallError> {
+    Ok(match read(wrapper)? {
+        Some((bytes, _)) => !staging::is_wrapper(&bytes),
+        None => there(wrapper),
+    })
+}
+
+fn beside_note(event: HookEvent, places: &Places, script: &Path, kept: &Path) -> String {
+    let runs = std::fs::metadata(kept).is_ok_and(|found| found.permissions().mode() & 0o111 != 0);
+    let shown = places.shown(script);
+    match (runs, event.is_guard()) {
+        (true, _) => format!("{event}: your own script {shown} runs first; the stricter answer counts"),
+        (false, true) => format!(
+            "{event}: your own script {shown} is no program, so every tool call is denied; run chmod +x {shown}, or remove it and install again"
+        ),
+        (false, false) => format!(
+            "{event}: your own script {shown} is no program, so it is left out; run chmod +x {shown}, or remove it and install again"
+        ),
+    }
 }
 
 fn xpia(wanted: &mut Wanted, scope: &Scope, places: &Places) {

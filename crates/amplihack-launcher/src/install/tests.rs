@@ -57,6 +57,9 @@ impl Place {
             "{\"amp.permissions\": [{\"tool\": \"*\", \"action\": \"ask\"}]}\n",
         );
         place.write("repo/.claude/settings.json", "{}");
+        // Scripts where wrappers go: a file that names us, and a link that leads nowhere.
+        place.write("repo/.github/hooks/pre-tool-use", "#!/bin/sh\n# not amplihack's\n");
+        std::os::unix::fs::symlink("gone", path.join("repo/.github/hooks/stop")).unwrap();
         for file in [
             "agents/amplihack/core/one.md",
             "agents/amplihack/other/one.md",
@@ -235,6 +238,41 @@ fn what_a_user_edited_since_stays_without_ours() {
     let kept = (place.path("home/.copilot/hooks/amplihack.json"), Outcome::Kept);
     assert!(done.iter().any(|done| done.files.contains(&kept)), "{done:#?}");
     assert!(!place.path("ours/install").exists());
+}
+
+/// A script that a user edits while we are installed, and one that he puts over our wrapper, stay his.
+#[test]
+fn scripts_in_wrappers_places_are_the_users_throughout() {
+    let place = Place::new();
+    let scope = &place.scopes()[1];
+    let copilot = [AgentBinary::Copilot];
+    let hooks = |name: &str| format!("repo/.github/hooks/{name}");
+    let before = place.tree();
+    let done = install(&copilot, &place.request(scope), &place.env).unwrap();
+    assert!(done[0].notes.iter().any(|note| note.contains("pre-tool-use.user")), "{:?}", done[0].notes);
+    assert!(place.read(&hooks("pre-tool-use")).contains("aggregate pre-tool-use --script"));
+    assert!(place.read(&hooks("session-start")).contains("\"$program\" session-start --host"));
+    place.write(&hooks("pre-tool-use.user"), "edited");
+    uninstall(&copilot, scope, &place.env).unwrap();
+    assert_eq!(place.changed(&before), [place.path(&hooks("pre-tool-use"))]);
+    assert_eq!(place.read(&hooks("pre-tool-use")), "edited");
+
+    // Bytes that are no text, and a script in the place of a wrapper that was installed.
+    std::fs::write(place.path(&hooks("post-tool-use")), b"\x7fELF\xff").unwrap();
+    let before = place.tree();
+    install(&copilot, &place.request(scope), &place.env).unwrap();
+    place.write(&hooks("session-start"), "mine instead");
+    install(&copilot, &place.request(scope), &place.env).unwrap();
+    assert_eq!(place.read(&hooks("session-start.user")), "mine instead");
+    uninstall(&copilot, scope, &place.env).unwrap();
+    assert_eq!(place.changed(&before), [place.path(&hooks("session-start"))]);
+
+    // Two of them for one place: nothing is done, and nothing is lost.
+    place.write(&hooks("stop.user"), "another");
+    let before = place.tree();
+    let error = install(&copilot, &place.request(scope), &place.env).unwrap_err();
+    assert!(matches!(&error, InstallError::Foreign { path } if path.ends_with("stop.user")), "{error}");
+    assert_eq!(place.changed(&before), NOTHING);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use amplihack_agent::{AgentBinary, Capability, Options, RunMode, profile};
 use amplihack_launcher::doctor::requested;
 use amplihack_launcher::{LaunchRequest, Task};
-use amplihack_utils::prompt_delivery::DeliveryMode;
+use amplihack_utils::prompt_delivery::{DeliveryMode, PromptDelivery};
 
 use super::Place;
 use crate::spec::Spec;
@@ -39,7 +39,11 @@ pub(super) fn request(place: &Place<'_>, spec: &Spec, cwd: &Path, prompted: Prom
         mode: RunMode::Headless,
         task: Task::Prompt {
             prompt: Some(prompt),
-            requested: requested(place.config),
+            requested: if amplihack_utils::sabotage::active("delivery-auto-mode") {
+                PromptDelivery::Argv
+            } else {
+                requested(place.config)
+            },
             options: Options {
                 model: spec.model.as_ref().map(Into::into),
                 resume: resume.map(Into::into),

@@ -9,7 +9,7 @@ use crate::source::Source;
 use crate::{none, sources};
 
 /// Documents whose rows are not complete yet.
-const UNFINISHED: &[&str] = &["Agent binary routing", "Prompt delivery", "Amp SDK", "Remote API"];
+const UNFINISHED: &[&str] = &["Amp SDK"];
 /// At least as many promises have a fault of their own.
 const FAULTS: usize = 1;
 /// At most as many rows may argue instead of showing a test that fails.
@@ -106,8 +106,11 @@ fn asked() -> (BTreeSet<String>, Vec<String>) {
                 _ => unclear.push(format!("{}: byte {at}", source.path.display())),
             }
         }
-        if source.code.contains("use amplihack_utils::sabotage") {
-            unclear.push(format!("{} imports the module; write the whole path", source.path.display()));
+        if ["sabotage::active;", "sabotage::active as", "sabotage::{"]
+            .iter()
+            .any(|import| source.code.contains(import))
+        {
+            unclear.push(format!("{} imports the function; import the module", source.path.display()));
         }
     }
     (names, unclear)

@@ -10,6 +10,7 @@ use super::{AgentBinary, Liveness, Rejected, System, validate};
 use crate::env::Env;
 use crate::fs::{RealDirectory, Stop, present, real_directory, walk};
 use crate::launcher_context::{FILE_NAME, RELATIVE_PATH, SessionId, read};
+use crate::sabotage;
 
 /// The variable that names the agent in charge.
 pub const ENV_VAR: &str = "AMPLIHACK_AGENT_BINARY";
@@ -82,7 +83,10 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    const fn default_agent() -> Self {
+    fn default_agent() -> Self {
+        if sabotage::active("routing-default") {
+            return Self { agent: AgentBinary::Claude, source: Source::Default, session: None };
+        }
         Self { agent: AgentBinary::DEFAULT, source: Source::Default, session: None }
     }
 }
@@ -119,29 +123,58 @@ pub fn resolve_with_source(cwd: impl AsRef<Path>) -> Resolved {
 /// A file of step 2 or 3 that is there but cannot be used (unreadable, too large, too deep, leading outside, naming no
 /// agent, stale) is *the* file all the same: it is warned about and the answer is step 5, not step 4.
 pub fn resolve_in(cwd: &Path, env: &Env, live: &dyn Liveness, now: Timestamp) -> Resolved {
+    if sabotage::active("routing-cleared-environment") && env.get("HOME").is_none()
+        || sabotage::active("routing-tmux") && env.get("TMUX").is_some()
+        || sabotage::active("routing-setsid")
+            && rustix::process::getsid(None) == Ok(rustix::process::getpid())
+        || sabotage::active("routing-stripped-variable")
+            && env.get(MARK_VAR).is_some()
+            && env.get(ENV_VAR).is_none()
+    {
+        return Resolved::default_agent();
+    }
     let cached = match from_environment(env, live) {
+        Some(_) if sabotage::active("routing-environment-first") && present(&cwd.join(RELATIVE_PATH)) => None,
         Some(found) if found.source == Source::Env => return found,
         cached => cached,
     };
     match from_file(cwd, env, live, now) {
         Ok(Some(found)) => found,
+        Ok(None) if sabotage::active("routing-nothing-found") => {
+            Resolved { agent: AgentBinary::Amp, ..Resolved::default_agent() }
+        }
         Ok(None) => cached.unwrap_or(Resolved::default_agent()),
+        Err(Unusable) if sabotage::active("routing-invalid-file") => {
+            Resolved { agent: AgentBinary::Claude, ..Resolved::default_agent() }
+        }
         Err(Unusable) => Resolved::default_agent(),
     }
 }
 
 fn from_environment(env: &Env, live: &dyn Liveness) -> Option<Resolved> {
     let raw = env.get(ENV_VAR)?;
+    if sabotage::active("routing-one-command") && env.get(MARK_VAR).is_none() {
+        return None;
+    }
     let agent = match validate(raw) {
         Ok(agent) => agent,
+        Err(Rejected::Empty) if sabotage::active("routing-empty-variable") => AgentBinary::DEFAULT,
         Err(Rejected::Empty) => return None,
+        Err(_) if sabotage::active("routing-invalid-variable") => AgentBinary::DEFAULT,
+        Err(_) if sabotage::active("routing-rejected-warning") => return None,
+        Err(reason) if sabotage::active("routing-value-in-message") => {
+            tracing::warn!("ignored: {raw:?} names no agent ({reason})");
+            return None;
+        }
         Err(reason) => {
             tracing::warn!(variable = ENV_VAR, value = %shortened(raw), reason = %reason, "ignored: names no agent");
             return None;
         }
     };
     let session = marked_session(env, agent);
-    let ended = session.as_ref().is_some_and(|session| live.launcher_ended(session));
+    let mut ended = session.as_ref().is_some_and(|session| live.launcher_ended(session));
+    ended &= !sabotage::active("routing-stale-cache");
+    ended |= sabotage::active("routing-by-hand") && env.get(MARK_VAR).is_some();
     Some(Resolved { agent, source: if ended { Source::StaleCache } else { Source::Env }, session })
 }
 
@@ -168,6 +201,12 @@ fn from_file(
                 source: source(file),
                 session: context.session_id,
             })),
+            Err(_)
+                if sabotage::active("routing-unusable-stops")
+                    && anchor.parent().is_some_and(Path::exists) =>
+            {
+                from_file(anchor.parent().unwrap_or(anchor), env, live, now)
+            }
             Err(reason) => {
                 tracing::warn!(file = ?file, reason = %reason, "launcher context ignored; using the default agent");
                 Err(Unusable)
@@ -187,6 +226,9 @@ fn from_file(
             return Ok(None);
         }
     };
+    if sabotage::active("routing-file-second") {
+        return Ok(None);
+    }
     match walk(&start, Some(RELATIVE_PATH)) {
         Stop::Found { directory, file } => use_file(file, &directory, Source::ContextFile),
         Stop::Repository(_) | Stop::Exhausted => Ok(None),
@@ -209,8 +251,19 @@ pub(crate) fn runtime_root(env: &Env) -> Option<PathBuf> {
 
 /// A foreign value for a log field: escaped, and not longer than a line.
 fn shortened(value: &OsStr) -> String {
+    if sabotage::active("routing-raw-value") {
+        return value.to_string_lossy().into_owned();
+    }
     value.to_string_lossy().chars().take(64).flat_map(char::escape_debug).collect()
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_foreign_value_in_a_log_is_short_and_has_no_control_characters() {
+        assert_eq!(shortened(OsStr::new("a\nb\u{1b}[0m")), "a\\nb\\u{1b}[0m");
+        assert_eq!(shortened(OsStr::new(&"x".repeat(1000))).len(), 64);
+    }
+}

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use crate::sabotage;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, open, openat2, statat};
 
 /// How many directories a walk looks at, the one in which it starts included.
@@ -55,11 +56,22 @@ pub(crate) fn walk(start: &RealDirectory, wanted: Option<&str>) -> Stop {
         // The ending of the name with as many steps up as there are levels.
         present_at(start.file.as_fd(), Path::new(name.get(UPS.len() - level * UP..).unwrap_or_default()))
     };
-    for (level, directory) in start.path.ancestors().take(MAX_DIRECTORIES).enumerate() {
+    let most = MAX_DIRECTORIES + usize::from(sabotage::active("routing-32-ancestors"));
+    for (level, directory) in start.path.ancestors().take(most).enumerate() {
         if let Some(wanted) = wanted
             && here(level, wanted)
+            && !(sabotage::active("routing-walk-up") && level > 0)
+            && !(sabotage::active("routing-nearest-file")
+                && directory.parent().is_some_and(|above| above.join(wanted).exists()))
         {
             return Stop::Found { directory: directory.to_path_buf(), file: directory.join(wanted) };
+        }
+        if sabotage::active("routing-git-boundary") && wanted.is_some() && directory.join(".git").is_dir()
+            || sabotage::active("routing-git-file-boundary")
+                && wanted.is_some()
+                && directory.join(".git").is_file()
+        {
+            continue;
         }
         if here(level, ".git") {
             return Stop::Repository(directory.to_path_buf());

@@ -113,20 +113,26 @@ pub fn read(file: &Path, anchor: &Path) -> Result<Context, Unusable> {
         Some(real) => real,
         None => std::fs::canonicalize(file)?,
     };
-    if !real.starts_with(anchor) {
+    let inside = if sabotage::active("routing-anchor-neighbor") {
+        real.as_os_str().as_encoded_bytes().starts_with(anchor.as_os_str().as_encoded_bytes())
+    } else {
+        real.starts_with(anchor) || sabotage::active("routing-link-escape")
+    };
+    if !inside {
         return Err(Unusable::Outside { real, anchor: anchor.to_path_buf() });
     }
-    parse(&read_open_limited(&open, MAX_FILE_BYTES)?, metadata.modified().ok())
+    let most = MAX_FILE_BYTES + u64::from(sabotage::active("routing-64-kib"));
+    parse(&read_open_limited(&open, most)?, metadata.modified().ok())
 }
 
 fn parse(bytes: &[u8], modified: Option<SystemTime>) -> Result<Context, Unusable> {
     let depth = depth(bytes);
-    if depth > MAX_DEPTH {
+    if depth > MAX_DEPTH + usize::from(sabotage::active("routing-depth")) {
         return Err(Unusable::TooDeep { depth });
     }
     // serde would also take an array of the fields' values for the struct.
     let not_context = |line, column| Unusable::NotContext { line, column };
-    if bytes.trim_ascii_start().first() != Some(&b'{') {
+    if bytes.trim_ascii_start().first() != Some(&b'{') && !sabotage::active("routing-typed-file") {
         return Err(not_context(1, 1));
     }
     let wire: Wire =
@@ -172,9 +178,14 @@ impl Context {
         if sabotage::active("routing-stale-file") {
             age = age.map(|age| age.min(MAX_AGE));
         }
+        let mut lives = self.pid.is_some_and(|pid| live.process_lives(pid, self.start_time));
+        lives &= !sabotage::active("routing-living-launcher");
+        if sabotage::active("routing-durable-file") && !lives && self.pid.is_some() {
+            age = age.map(|age| age + MAX_AGE + MAX_AGE);
+        }
         match age {
             Some(age) if age <= MAX_AGE => Ok(()),
-            _ if self.pid.is_some_and(|pid| live.process_lives(pid, self.start_time)) => Ok(()),
+            _ if lives => Ok(()),
             Some(age) => Err(Unusable::Stale { hours: age.as_hours() }),
             None => Err(Unusable::Future),
         }

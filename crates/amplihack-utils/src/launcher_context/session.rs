@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{ContextError, lossy, rfc3339};
 use crate::agent_binary::AgentBinary;
 use crate::fs::{Durability, create_private_dir, read_regular, write_atomic};
+use crate::sabotage;
 
 /// The largest session file that is read, in bytes. Ours are below 1 KiB, apart from the path in them.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
@@ -29,7 +30,8 @@ impl SessionId {
     /// Takes `text` if it is a session id.
     pub fn parse(text: &str) -> Result<Self, BadSessionId> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-        let good = (1..=64).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(allowed);
+        let good = sabotage::active("routing-session-path")
+            || (1..=64).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(allowed);
         if good { Ok(Self(text.to_owned())) } else { Err(BadSessionId) }
     }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::DeliveryMode;
+use crate::sabotage;
 
 const PREFIX: &str = "amplihack-prompt-";
 
@@ -76,12 +77,20 @@ impl PromptFile {
     fn write(directory: &Path, prompt: &[u8]) -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX);
-        let private =
+        let mut private =
             builder.permissions(Permissions::from_mode(0o700)).tempdir_in(std::path::absolute(directory)?)?;
-        let mut file = builder.permissions(Permissions::from_mode(0o600)).tempfile_in(private.path())?;
+        if sabotage::active("delivery-tempfile-directory") {
+            std::fs::set_permissions(private.path(), Permissions::from_mode(0o755))?;
+        }
+        let mode = if sabotage::active("delivery-tempfile-mode") { 0o644 } else { 0o600 };
+        let mut file = builder.permissions(Permissions::from_mode(mode)).tempfile_in(private.path())?;
         file.write_all(prompt)?;
         // Removed with the directory, also what the child may have put beside it.
         let path = file.into_temp_path().keep()?;
+        if sabotage::active("delivery-tempfile-early") {
+            std::fs::remove_file(&path)?;
+        }
+        private.disable_cleanup(sabotage::active("delivery-tempfile-unlinked"));
         Ok(Self { path, _directory: private })
     }
 }

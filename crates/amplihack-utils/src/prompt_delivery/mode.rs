@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{DeliveryWarning, ENV_VAR_NAME};
 use crate::env::Env;
+use crate::sabotage;
 
 /// How the user wants prompts delivered. A request: what the program does not support is not used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -49,7 +50,11 @@ impl PromptDelivery {
         let name = name.trim();
         [Self::Auto, Self::Argv, Self::Tempfile, Self::Stdin]
             .into_iter()
-            .find(|request| request.name().eq_ignore_ascii_case(name))
+            .filter(|request| !(sabotage::active("delivery-names") && *request == Self::Tempfile))
+            .find(|request| {
+                request.name().eq_ignore_ascii_case(name)
+                    && (request.name() == name || !sabotage::active("delivery-case"))
+            })
     }
 
     /// The mode that is asked for by name; `None` for `auto`.
@@ -114,7 +119,10 @@ impl DeliveryCaps {
     }
 
     /// Whether the program takes prompts by `mode`.
-    pub const fn supports(&self, mode: DeliveryMode) -> bool {
+    pub fn supports(&self, mode: DeliveryMode) -> bool {
+        if sabotage::active("delivery-caps") && mode == DeliveryMode::Stdin {
+            return self.supports_stdin || self.supports_tempfile;
+        }
         match mode {
             DeliveryMode::Argv => self.supports_argv,
             DeliveryMode::Tempfile => self.supports_tempfile,
@@ -136,74 +144,23 @@ pub fn from_env() -> PromptDelivery {
 ///
 /// Unset, empty and blank mean `auto` without a warning. The value itself goes to a debug field of the log only.
 pub fn from_env_in(env: &Env) -> (PromptDelivery, Option<DeliveryWarning>) {
-    let Some(value) = env.get(ENV_VAR_NAME) else { return (PromptDelivery::Auto, None) };
+    let Some(value) = env.get(ENV_VAR_NAME) else {
+        let broken = sabotage::active("delivery-unset-is-auto");
+        return (if broken { PromptDelivery::Stdin } else { PromptDelivery::Auto }, None);
+    };
     match value.to_str() {
+        Some(text) if text.trim().is_empty() && sabotage::active("delivery-empty-is-auto") => {
+            (PromptDelivery::Argv, None)
+        }
         Some(text) if text.trim().is_empty() => (PromptDelivery::Auto, None),
         Some(text) if let Some(requested) = PromptDelivery::parse(text) => (requested, None),
+        _ if sabotage::active("delivery-unknown-is-auto") => {
+            (PromptDelivery::Argv, Some(DeliveryWarning::UnknownRequest))
+        }
+        _ if sabotage::active("delivery-unknown-warns") => (PromptDelivery::Auto, None),
         _ => {
             tracing::debug!(env = ENV_VAR_NAME, ?value, "unknown prompt delivery");
             (PromptDelivery::Auto, Some(DeliveryWarning::UnknownRequest))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ffi::OsString;
-    use std::os::unix::ffi::OsStringExt;
-
-    use super::*;
-
-    #[test]
-    fn names_parse_whatever_their_case_and_print_as_documented() {
-        let table = [
-            ("auto", PromptDelivery::Auto, None),
-            ("argv", PromptDelivery::Argv, Some(DeliveryMode::Argv)),
-            ("tempfile", PromptDelivery::Tempfile, Some(DeliveryMode::Tempfile)),
-            ("stdin", PromptDelivery::Stdin, Some(DeliveryMode::Stdin)),
-        ];
-        for (name, request, mode) in table {
-            for spelling in [name.to_owned(), name.to_uppercase(), format!(" \t{name}\n")] {
-                assert_eq!(PromptDelivery::parse(&spelling), Some(request), "{spelling:?}");
-            }
-            assert_eq!(request.to_string(), name);
-            assert_eq!(request.mode(), mode);
-            assert_eq!(mode.map_or("auto".into(), |mode| mode.to_string()), name);
-        }
-        for unknown in ["", " ", "file", "argv,stdin", "std in", "auto\0"] {
-            assert_eq!(PromptDelivery::parse(unknown), None, "{unknown:?}");
-        }
-    }
-
-    #[test]
-    fn the_environment_is_a_request_and_nonsense_is_auto_with_one_warning() {
-        let read = |value: OsString| from_env_in(&Env::empty().with(ENV_VAR_NAME, value));
-        assert_eq!(from_env_in(&Env::empty()), (PromptDelivery::Auto, None));
-        for (value, requested) in [
-            ("", PromptDelivery::Auto),
-            (" \t", PromptDelivery::Auto),
-            ("AUTO", PromptDelivery::Auto),
-            ("Argv", PromptDelivery::Argv),
-            (" tempfile ", PromptDelivery::Tempfile),
-            ("STDIN", PromptDelivery::Stdin),
-        ] {
-            assert_eq!(read(value.into()), (requested, None), "{value:?}");
-        }
-        for value in [OsString::from("pigeon"), OsString::from_vec(b"argv\xff".to_vec())] {
-            assert_eq!(read(value), (PromptDelivery::Auto, Some(DeliveryWarning::UnknownRequest)));
-        }
-    }
-
-    #[test]
-    fn the_constructors_support_what_their_names_say() {
-        let supported = |caps: DeliveryCaps| {
-            [DeliveryMode::Argv, DeliveryMode::Tempfile, DeliveryMode::Stdin].map(|mode| caps.supports(mode))
-        };
-        assert_eq!(supported(DeliveryCaps::argv_only()), [true, false, false]);
-        assert_eq!(supported(DeliveryCaps::argv_and_tempfile("-f")), [true, true, false]);
-        assert_eq!(supported(DeliveryCaps::argv_and_stdin()), [true, false, true]);
-        assert_eq!(supported(DeliveryCaps::all_modes("-f")), [true, true, true]);
-        assert_eq!(DeliveryCaps::argv_and_stdin().tempfile_flag, None);
-        assert_eq!(DeliveryCaps::all_modes("-f").tempfile_flag, Some("-f"));
     }
 }

@@ -92,14 +92,41 @@ pub fn select(
     if sabotage::active("delivery-auto-threshold") {
         threshold += 1;
     }
+    let broken: Option<&[DeliveryMode]> = match requested {
+        PromptDelivery::Auto if prompt_size > threshold && sabotage::active("delivery-auto-long-order") => {
+            Some(&[Stdin, Tempfile, Argv])
+        }
+        PromptDelivery::Auto if prompt_size > threshold && sabotage::active("delivery-auto-long-argv") => {
+            Some(&[Tempfile, Stdin])
+        }
+        PromptDelivery::Argv if sabotage::active("delivery-argv-used") => Some(&[Stdin, Argv, Tempfile]),
+        PromptDelivery::Argv if sabotage::active("delivery-argv-order") => Some(&[Argv, Stdin, Tempfile]),
+        PromptDelivery::Tempfile if sabotage::active("delivery-tempfile-used") => {
+            Some(&[Stdin, Tempfile, Argv])
+        }
+        PromptDelivery::Tempfile if sabotage::active("delivery-tempfile-order") => {
+            Some(&[Tempfile, Argv, Stdin])
+        }
+        PromptDelivery::Stdin if sabotage::active("delivery-stdin-used") => Some(&[Argv, Stdin]),
+        PromptDelivery::Stdin if sabotage::active("delivery-stdin-degrades") => Some(&[Stdin]),
+        PromptDelivery::Stdin if sabotage::active("delivery-stdin-never-tempfile") => {
+            Some(&[Stdin, Tempfile, Argv])
+        }
+        _ => None,
+    };
     let order: &[DeliveryMode] = match requested {
+        _ if broken.is_some() => broken.unwrap_or_default(),
         PromptDelivery::Auto if prompt_size <= threshold => &[Argv, Tempfile, Stdin],
         PromptDelivery::Argv => &[Argv, Tempfile, Stdin],
         PromptDelivery::Auto | PromptDelivery::Tempfile => &[Tempfile, Stdin, Argv],
         // A child that was to read stdin must not get a path instead: the two are different contracts.
         PromptDelivery::Stdin => &[Stdin, Argv],
     };
-    let takes = |mode: DeliveryMode| caps.supports(mode) && (mode != Argv || prompt_size <= MAX_ARG_BYTES);
+    let takes = |mode: DeliveryMode| {
+        sabotage::active("delivery-request-is-no-capability") && requested.mode() == Some(mode)
+            || caps.supports(mode)
+                && (mode != Argv || prompt_size <= MAX_ARG_BYTES || sabotage::active("delivery-too-large"))
+    };
     let Some(mode) = order.iter().copied().find(|&mode| takes(mode)) else {
         return Err(if caps.supports_argv {
             PromptTooLarge { size: prompt_size, limit: MAX_ARG_BYTES }.into()
@@ -110,6 +137,7 @@ pub fn select(
         });
     };
     let met = requested.mode().is_none_or(|wanted| wanted == mode);
+    let met = met || sabotage::active("delivery-degradation-warns");
     let warnings =
         if met { Vec::new() } else { vec![DeliveryWarning::UnsupportedMode { requested, effective: mode }] };
     Ok(Selection { mode, warnings })
@@ -119,5 +147,8 @@ pub fn select(
 ///
 /// For reports. Whoever delivers calls [`select`] or [`deliver`](super::deliver), which say so.
 pub fn select_mode(requested: PromptDelivery, prompt_size: usize, caps: &DeliveryCaps) -> DeliveryMode {
+    if sabotage::active("delivery-select-mode") {
+        return DeliveryMode::Argv;
+    }
     select(requested, prompt_size, caps).map_or(DeliveryMode::Argv, |selection| selection.mode)
 }

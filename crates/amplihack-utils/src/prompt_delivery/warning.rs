@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{DeliveryMode, ENV_VAR_NAME, PromptDelivery};
+use crate::sabotage;
 
 /// Something that a delivery did otherwise than requested. Holds no byte of the prompt and no value of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +28,9 @@ pub enum DeliveryWarning {
 impl fmt::Display for DeliveryWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::UnsupportedMode { requested, .. } if sabotage::active("delivery-warning-names-modes") => {
+                write!(f, "requested {requested} is unsupported; degrading")
+            }
             Self::UnsupportedMode { requested, effective } => {
                 write!(f, "requested {requested} is unsupported; degrading to {effective}")
             }

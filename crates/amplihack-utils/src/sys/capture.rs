@@ -1,20 +1,25 @@
 //! One program, run to its end within a deadline, with bounded output: for processes too small for a session.
 
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::{ChildOptions, prepare_child};
 
-/// What a program said.
+/// What a program printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captured {
     /// Its exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// Its stdout.
     pub stdout: Vec<u8>,
+    /// Its stderr, where that is kept.
+    pub stderr: Vec<u8>,
 }
 
 /// Runs `command` with nothing on stdin and stderr thrown away.
@@ -22,8 +27,28 @@ pub struct Captured {
 /// The program is killed, and the call fails, when it has not ended after `deadline` ([`io::ErrorKind::TimedOut`]) or when
 /// it prints more than `limit` bytes ([`io::ErrorKind::FileTooLarge`]). What it leaves behind in its group is killed too.
 pub fn capture(mut command: Command, deadline: Duration, limit: usize) -> io::Result<Captured> {
-    let end = Instant::now() + deadline;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    run(command, deadline, limit)
+}
+
+/// Runs `command` with `input` on stdin and keeps its stderr too; else like [`capture`].
+///
+/// The input is a file in memory: a program that does not read it holds nobody up.
+pub fn capture_fed(
+    mut command: Command,
+    input: &[u8],
+    deadline: Duration,
+    limit: usize,
+) -> io::Result<Captured> {
+    let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
+    file.write_all(input)?;
+    file.rewind()?;
+    command.stdin(file).stdout(Stdio::piped()).stderr(Stdio::piped());
+    run(command, deadline, limit)
+}
+
+fn run(mut command: Command, deadline: Duration, limit: usize) -> io::Result<Captured> {
+    let end = Instant::now() + deadline;
     prepare_child(&mut command, ChildOptions { group: true, death_signal: true, ..ChildOptions::default() });
     let mut child = command.spawn()?;
     let read = read_until(&mut child, end, limit);
@@ -35,38 +60,47 @@ pub fn capture(mut command: Command, deadline: Duration, limit: usize) -> io::Re
     let killed = super::send_to_group(child.id(), super::Signal::KILL);
     let status = child.wait()?;
     killed.or_else(|error| if code.is_ok() { Ok(()) } else { Err(error) })?;
-    let stdout = read?;
+    let [stdout, stderr] = read?;
     code?;
-    Ok(Captured { code: status.code(), stdout })
+    Ok(Captured { code: status.code(), stdout, stderr })
 }
 
 fn late() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "it did not end in time")
 }
 
-fn read_until(child: &mut Child, end: Instant, limit: usize) -> io::Result<Vec<u8>> {
-    let mut stdout = Vec::new();
-    let Some(mut pipe) = child.stdout.take() else { return Ok(stdout) };
+/// Everything that the child prints on stdout and on stderr, until both are closed.
+fn read_until(child: &mut Child, end: Instant, limit: usize) -> io::Result<[Vec<u8>; 2]> {
+    let mut printed = [Vec::new(), Vec::new()];
+    let stdout = child.stdout.take().map(|pipe| (0, File::from(OwnedFd::from(pipe))));
+    let stderr = child.stderr.take().map(|pipe| (1, File::from(OwnedFd::from(pipe))));
+    let mut open: Vec<(usize, File)> = stdout.into_iter().chain(stderr).collect();
     let mut part = [0_u8; 8192];
-    loop {
+    while !open.is_empty() {
         let left = end.checked_duration_since(Instant::now()).ok_or_else(late)?;
         let left = left.try_into().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        let mut ready = [PollFd::new(&pipe, PollFlags::IN)];
+        let mut ready: Vec<PollFd<'_>> =
+            open.iter().map(|(_, pipe)| PollFd::new(pipe, PollFlags::IN)).collect();
         match poll(&mut ready, Some(&left)) {
             Ok(0) => return Err(late()),
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         }
+        let Some(at) = ready.iter().position(|pipe| !pipe.revents().is_empty()) else { continue };
+        let Some((stream, pipe)) = open.get_mut(at) else { continue };
         let length = pipe.read(&mut part)?;
-        if length == 0 {
-            return Ok(stdout);
+        if let Some(bytes) = printed.get_mut(*stream) {
+            bytes.extend_from_slice(part.get(..length).unwrap_or_default());
+            if bytes.len() > limit {
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {limit} bytes")));
+            }
         }
-        stdout.write_all(part.get(..length).unwrap_or_default())?;
-        if stdout.len() > limit {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {limit} bytes")));
+        if length == 0 {
+            open.remove(at);
         }
     }
+    Ok(printed)
 }
 
 /// Waits without reaping, so that the group can still be killed under its own id.
@@ -100,9 +134,20 @@ mod tests {
     #[test]
     fn output_and_code_come_back() {
         let captured = capture(shell("echo out; echo err >&2; exit 3"), LONG, 100).unwrap();
-        assert_eq!(captured, Captured { code: Some(3), stdout: b"out\n".to_vec() });
+        assert_eq!(captured, Captured { code: Some(3), stdout: b"out\n".to_vec(), stderr: Vec::new() });
         let captured = capture(shell("kill -KILL $$"), LONG, 100).unwrap();
         assert_eq!(captured.code, None);
+    }
+
+    #[test]
+    fn a_fed_program_reads_its_input_or_leaves_it_and_both_streams_come_back() {
+        let input = "x".repeat(300_000);
+        let script = "wc -c; i=0; while [ $i -lt 2000 ]; do echo 0123456789012345678901234567890123456789 >&2; i=$((i+1)); done";
+        let captured = capture_fed(shell(script), input.as_bytes(), LONG, 1 << 20).unwrap();
+        assert_eq!(captured.stdout.trim_ascii(), b"300000");
+        assert_eq!(captured.stderr.len(), 2000 * 41);
+        let captured = capture_fed(shell("exit 2"), input.as_bytes(), LONG, 100).unwrap();
+        assert_eq!(captured.code, Some(2));
     }
 
     #[test]

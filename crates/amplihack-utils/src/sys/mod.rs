@@ -15,7 +15,7 @@ mod signal;
 mod terminal;
 mod work;
 
-pub use capture::{Captured, capture};
+pub use capture::{Captured, capture, capture_fed};
 pub use child::{ChildOptions, become_subreaper, ended_child, prepare_child, record_child, recorded};
 pub use keeper::{Keep, Keeper, PreparedKeeper, StepProgram, StepRecord, not_started};
 pub use limits::{ArgLimits, arg_limits, exec_cost};

