@@ -36,6 +36,10 @@ impl Client {
         state_file: Option<&Path>,
         show: Show<'_>,
     ) -> Result<WorkflowResult, RemoteError> {
+        let mut options = options;
+        if amplihack_utils::sabotage::active("remote-vm-named") {
+            options.vm_options.vm_name = None;
+        }
         if amplihack_utils::sabotage::active("remote-validate-first") {
             self.ground(state_file)?.change(|state| {
                 state.other.insert("touched".to_owned(), true.into());
@@ -48,15 +52,8 @@ impl Client {
         repository::require(&self.process, &options.repo_path).await?;
         let ground = self.ground(state_file)?;
         self.settle(&ground).await?;
-        let client = Self {
-            host: options
-                .vm_options
-                .vm_name
-                .clone()
-                .filter(|_| !amplihack_utils::sabotage::active("remote-vm-named"))
-                .or_else(|| self.host.clone()),
-            ..self.clone()
-        };
+        let client =
+            Self { host: options.vm_options.vm_name.clone().or_else(|| self.host.clone()), ..self.clone() };
         // Keys are those of `start`: an `exec` always works.
         let client = Self { idempotency_key: None, ..client };
         let id = client.begin_one(&ground, backend, &options).await?;

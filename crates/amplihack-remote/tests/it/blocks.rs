@@ -1,5 +1,6 @@
 //! The lower-level pieces, each used without the client.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use amplihack_remote::protocol::FarState;
 use amplihack_remote::{CommandOutput, RemoteCommandRunner, RemoteError};
 use async_trait::async_trait;
 
-use crate::support::places;
+use crate::support::Place;
 
 /// azlin, and what it was asked.
 #[derive(Default)]
@@ -24,7 +25,7 @@ impl RemoteCommandRunner for Asked {
     async fn connect(&self, _: &str, _: &str) -> Result<CommandOutput, RemoteError> {
         Ok(CommandOutput::default())
     }
-    async fn transfer(&self, _: &std::path::Path, _: &str, _: &std::path::Path) -> Result<(), RemoteError> {
+    async fn transfer(&self, _: &Path, _: &str, _: &Path) -> Result<(), RemoteError> {
         Ok(())
     }
 }
@@ -42,7 +43,7 @@ async fn a_machine_is_asked_for_by_its_name() {
 
 #[tokio::test]
 async fn a_program_is_run_on_a_machine() {
-    let place = places().remove(0);
+    let place = Place::new(Path::new("/bin/sh"));
     place.store().await;
     let spec = place.session(1, "echo here; exit 4");
     assert_eq!(place.done(&spec).await, FarState::Ended(4));
