@@ -18,6 +18,7 @@ pub mod once;
 pub mod plane;
 pub mod process;
 pub mod registration;
+mod repeated;
 pub mod settings;
 pub mod staging;
 pub mod switches;

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use amplihack_agent::{AgentBinary, Capability, Installed, RunMode, Trust, profile};
+use amplihack_hooks::guard::{ENGINE_VAR, engine};
 use amplihack_hooks::registration::{Facts, Program, hooks};
 use amplihack_session::probe;
 use amplihack_utils::agent_binary::{Resolved, System, resolve_in};
@@ -99,6 +100,8 @@ pub struct Probed {
 pub struct AgentHooks {
     /// The agent.
     pub agent: AgentBinary,
+    /// Why every launch is refused, guard or not.
+    pub refused: Option<String>,
     /// Why a launch through amplihack cannot put a guard into it; `None` where every launch does.
     pub no_guard: Option<String>,
     /// What is registered for sessions without amplihack: for the user, and in the repository around here.
@@ -128,7 +131,18 @@ pub fn examine(env: &Env, config: &Config, cwd: &Path) -> Report {
     if env.amplihack_home().is_none() {
         broken.push("neither AMPLIHACK_HOME nor HOME is an absolute path; set one".to_owned());
     }
-    let hooks = AgentBinary::ALL.into_iter().map(|agent| agent_hooks(agent, env, cwd, &mut broken)).collect();
+    let refused = engine(env).err().map(|error| error.to_string());
+    broken.extend(refused.clone());
+    // What is registered is tried without it: else each guard would be called broken for it.
+    let mut registered = env.clone();
+    registered.remove(ENGINE_VAR);
+    let hooks = AgentBinary::ALL
+        .into_iter()
+        .map(|agent| AgentHooks {
+            refused: refused.clone(),
+            ..agent_hooks(agent, &registered, cwd, &mut broken)
+        })
+        .collect();
     Report {
         requested: if sabotage::active("delivery-doctor-requested") {
             PromptDelivery::Auto
@@ -217,7 +231,7 @@ fn agent_hooks(agent: AgentBinary, env: &Env, cwd: &Path, broken: &mut Vec<Strin
     }
     let any = Program::binary("/");
     let no_guard = hooks(agent, &any, Facts::default()).err().map(|error| error.to_string());
-    AgentHooks { agent, no_guard, registrations }
+    AgentHooks { agent, refused: None, no_guard, registrations }
 }
 
 fn found(installed: &Installed, env: &Env) -> Found {

@@ -15,7 +15,7 @@ use amplihack_utils::launcher_context::SessionId;
 use amplihack_utils::sys;
 
 use crate::error::LaunchError;
-use crate::install::{Scope, State, inspect};
+use crate::install::{Scope, State, broken_registration, inspect};
 use crate::notice::Notice;
 
 /// The guard of a launch.
@@ -92,6 +92,8 @@ pub(crate) fn decide(
     if guard.is_none() {
         installed_hooks(agent, env, asked.cwd)?;
         notices.push(Notice::InstalledGuard(agent));
+    } else if let Some(why) = broken_registration(agent, env, asked.cwd) {
+        notices.push(Notice::BrokenRegistration { agent, why });
     }
     let row =
         asked.installed.can(Capability::Hooks, asked.mode).map_err(amplihack_agent::DeliveryError::from)?;

@@ -43,6 +43,13 @@ pub enum Notice {
     },
     /// The hooks that are installed hold this agent; the launch brings none.
     InstalledGuard(AgentBinary),
+    /// This launch is guarded, but the hooks for sessions that are started without amplihack are broken.
+    BrokenRegistration {
+        /// The agent.
+        agent: AgentBinary,
+        /// What is broken about them.
+        why: String,
+    },
     /// The guard is in place, but a probe on this machine saw it fail.
     GuardRefuted {
         /// The agent.
@@ -95,6 +102,9 @@ impl fmt::Display for Notice {
                 f,
                 "the hooks that are installed hold {agent}, which reads none from a launch of this user; what they deny is in the audit only"
             ),
+            Self::BrokenRegistration { agent, why } => {
+                write!(f, "sessions of {agent} that are started without amplihack are not held: {why}")
+            }
             Self::GuardRefuted { agent, version } => {
                 let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
                 write!(

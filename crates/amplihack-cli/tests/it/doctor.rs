@@ -38,6 +38,34 @@ fn the_whole_report() {
     insta::assert_snapshot!("json", shown(&sandbox, &doctor(&sandbox, &["--json"])));
 }
 
+/// Every launch is refused then, so it is not carried by a guard, and no registration is called broken for it.
+#[test]
+fn an_engine_that_every_launch_refuses_is_named() {
+    for registered in [false, true] {
+        let mut sandbox = machine();
+        if registered {
+            run(&sandbox, &["install", "--agent", "claude"]).assert_code(0);
+        }
+        doctor(&sandbox, &[]).assert_code(0).assert_stdout_has("every launch carries the guard");
+        for engine in ["python", "zz", ""] {
+            sandbox.set("AMPLIHACK_HOOK_ENGINE", engine);
+            let output = doctor(&sandbox, &[]);
+            output.assert_code(1).assert_stdout_has(&format!(
+                "AMPLIHACK_HOOK_ENGINE={}",
+                if engine == "python" { engine.to_owned() } else { format!("{engine:?}") }
+            ));
+            output.assert_nowhere("every launch carries the guard").assert_nowhere("on a harmless payload");
+            let report = doctor(&sandbox, &["--json"]).json();
+            assert_eq!(report["broken"].as_array().unwrap().len(), 1, "{report:#}");
+            for agent in report["hooks"]["agents"].as_array().unwrap() {
+                assert_eq!(agent["guarded_launches"], false, "{agent:#}");
+            }
+            let launch = run(&sandbox, &["claude", "-p", "hi"]);
+            launch.assert_code(1).assert_stderr_has("AMPLIHACK_HOOK_ENGINE");
+        }
+    }
+}
+
 #[test]
 fn prompt_delivery_is_reported_for_each_request() {
     let mut sandbox = machine();

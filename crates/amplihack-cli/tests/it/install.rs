@@ -187,3 +187,36 @@ fn doctor_says_what_is_broken_about_a_registration() {
     std::fs::write(&path, settings).unwrap();
     assert_eq!(json(&sandbox, "home/.codex/hooks.json")["hooks"]["PreToolUse"].as_array().unwrap().len(), 1);
 }
+
+/// The launch is guarded by its own hooks; sessions without it are not.
+#[test]
+fn a_launch_says_that_the_users_own_registration_is_broken() {
+    let sandbox = machine();
+    let line = "sessions of claude that are started without amplihack are not held";
+    run(&sandbox, &["claude", "-p", "hi"]).assert_code(0).assert_nowhere(line);
+    run(&sandbox, &["install", "--agent", "claude"]).assert_code(0);
+    run(&sandbox, &["claude", "-p", "hi"]).assert_code(0).assert_nowhere(line);
+    let path = sandbox.home().join(".claude/settings.json");
+    let settings = std::fs::read_to_string(&path).unwrap();
+    for (text, why) in [
+        (settings.replace("pre-tool-use", "post-tool-use"), "PreToolUse"),
+        (
+            settings
+                .replace("/amplihack-hooks ", "/gone/amplihack-hooks ")
+                .replace("/amplihack hook", "/gone/amplihack hook"),
+            "is gone",
+        ),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let output = run(&sandbox, &["claude", "-p", "hi"]);
+        output
+            .assert_code(0)
+            .assert_stderr_has(line)
+            .assert_stderr_has(why)
+            .assert_stderr_has("amplihack install");
+        assert_eq!(output.stderr_text().matches(line).count(), 1);
+    }
+    // What is not ours is not ours to speak of.
+    std::fs::write(&path, SETTINGS).unwrap();
+    run(&sandbox, &["claude", "-p", "hi"]).assert_code(0).assert_nowhere(line);
+}

@@ -1,7 +1,6 @@
 //! Two hooks' answers joined into one, for wrappers that also run hooks of a user's own: strictest wins, theirs first where both
 //! are equally strict, and a side that failed is a deny.
 
-mod repeated;
 mod script;
 mod side;
 
@@ -9,10 +8,10 @@ use amplihack_policy::Decision;
 use serde_json::{Map, Value};
 
 use crate::dialect::{self, Bad, Reply};
+use crate::repeated::Json;
 
 pub use script::{time_of, with_script};
 
-use repeated::Json;
 use side::{Side, denied, stricter};
 
 /// Joins `{"amplihack":{"stdout","code"},"xpia":{"stdout","code"}}` into one flat object.
@@ -33,7 +32,7 @@ fn join(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     if let Some(key) = sides.repeated() {
         return Err(format!("the two hooks' answers have the key {key:?} twice; give each once"));
     }
-    let sides = sides.value();
+    let sides = sides.into_value();
     if !sides.is_object() {
         return Err("the two hooks' answers are not a JSON object".to_owned());
     }

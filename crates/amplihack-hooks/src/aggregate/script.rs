@@ -8,12 +8,12 @@ use std::time::Duration;
 use amplihack_utils::sys::{Captured, capture_fed};
 use serde_json::{Map, Value};
 
-use super::repeated::Json;
 use super::side::{Printed, Side, blocking, printed, stricter};
 use crate::dialect::{Bad, Reply};
 use crate::event::HookEvent;
 use crate::invocation::Invocation;
 use crate::plane::Plane;
+use crate::repeated::Json;
 use crate::{events, staging};
 
 /// More than any answer.

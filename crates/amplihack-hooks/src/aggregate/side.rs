@@ -3,8 +3,8 @@
 use amplihack_policy::Decision;
 use serde_json::{Map, Value, json};
 
-use super::repeated::Json;
 use crate::dialect;
+use crate::repeated::Json;
 
 const BLOCKED: &str = "Blocked by amplihack pre-tool-use hook.";
 

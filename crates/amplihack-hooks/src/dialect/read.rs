@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::{Call, Dialect, Kind, patch, tools};
 use crate::event::HookEvent;
 use crate::host::speech;
+use crate::repeated::Json;
 
 /// The longest payload that is read. Its nesting is bounded too, by the JSON reader: 127 levels.
 pub const MAX_PAYLOAD: usize = 10 << 20;
@@ -44,7 +45,11 @@ pub fn read(payload: &[u8], event: HookEvent, host: Option<AgentBinary>, cwd: &P
     if payload.iter().all(u8::is_ascii_whitespace) {
         return Err(Bad::Empty);
     }
-    let value: Value = serde_json::from_slice(payload).map_err(|error| Bad::Json(error.to_string()))?;
+    let value = if event.is_guard() {
+        once(serde_json::from_slice(payload).map_err(|error| Bad::Json(error.to_string()))?)?
+    } else {
+        serde_json::from_slice(payload).map_err(|error| Bad::Json(error.to_string()))?
+    };
     let Value::Object(map) = value else { return Err(Bad::Shape("no object at its top")) };
     let dialect = dialect(&map, host);
     let mut call = Call::empty(dialect, event, cwd);
@@ -66,6 +71,15 @@ pub fn read(payload: &[u8], event: HookEvent, host: Option<AgentBinary>, cwd: &P
     Ok(call)
 }
 
+/// A value whose keys stand once each. Of two of them the host may take the one and we the other.
+fn once(value: Json) -> Result<Value, Bad> {
+    if value.repeated().is_some() {
+        Err(Bad::Shape("a key that stands twice"))
+    } else {
+        Ok(value.into_value())
+    }
+}
+
 /// The shape decides where only one host sends it, else what the registration says, else Claude's dialect.
 fn dialect(map: &Map<String, Value>, host: Option<AgentBinary>) -> Dialect {
     let shown = Dialect::ALL.into_iter().find(|dialect| (speech(*dialect).sent)(map));
@@ -73,9 +87,29 @@ fn dialect(map: &Map<String, Value>, host: Option<AgentBinary>) -> Dialect {
     shown.filter(|dialect| *dialect != Dialect::Claude).unwrap_or_else(|| Dialect::of_host(host))
 }
 
+/// Where hosts put a tool's arguments.
+const INPUTS: &[&str] = &["tool_input", "toolInput", "toolArgs"];
+
+/// Whether these fields, and one more, hold different values.
+fn differ(map: &Map<String, Value>, names: &[&str], more: Option<&Value>) -> bool {
+    let mut values =
+        names.iter().filter_map(|name| map.get(*name)).chain(more).filter(|value| !value.is_null());
+    let Some(one) = values.next() else { return false };
+    values.any(|value| value != one)
+}
+
 /// Reads the tool's part, which a guard must not miss.
 fn tool(map: &Map<String, Value>, call: &mut Call) -> Result<(), Bad> {
     let nested = first(map, &["toolUse"]).and_then(Value::as_object);
+    if call.event.is_guard() {
+        // A host sends one of them: which of two different ones it goes by is not known.
+        if differ(map, &["tool_name", "toolName"], nested.and_then(|tool| tool.get("name"))) {
+            return Err(Bad::Shape("two different names of a tool"));
+        }
+        if differ(map, INPUTS, nested.and_then(|tool| tool.get("input"))) {
+            return Err(Bad::Shape("two different sets of tool arguments"));
+        }
+    }
     let name = first(map, &["tool_name", "toolName"]).or_else(|| first(nested?, &["name"]));
     let name = match name {
         Some(Value::String(name)) if !name.trim().is_empty() => name,
@@ -84,12 +118,12 @@ fn tool(map: &Map<String, Value>, call: &mut Call) -> Result<(), Bad> {
     };
     call.kind = tools::kind(call.dialect, name);
     call.tool = Some(name.clone());
-    let input = first(map, &["tool_input", "toolInput", "toolArgs"]).or_else(|| first(nested?, &["input"]));
+    let input = first(map, INPUTS).or_else(|| first(nested?, &["input"]));
     let parsed;
     let input = match input {
         Some(Value::Object(input)) => input,
-        Some(Value::String(text)) => match serde_json::from_str::<Value>(text) {
-            Ok(Value::Object(object)) => {
+        Some(Value::String(text)) => match serde_json::from_str::<Json>(text).ok().map(once).transpose()? {
+            Some(Value::Object(object)) => {
                 parsed = object;
                 &parsed
             }

@@ -1,4 +1,4 @@
-//! When the user sends a prompt: a note on pasted instructions, and once a session the reminder to classify the work.
+//! When the user sends a prompt: a note on pasted instructions, and with new work the reminder to classify it.
 
 use amplihack_policy::audit::EventType;
 use amplihack_policy::{Decision, Event, Origin};
@@ -8,7 +8,7 @@ use super::turns;
 use crate::dialect::{self, Call, Reply};
 use crate::plane::Plane;
 
-/// Said once a session, with the first prompt that is a request.
+/// Said with the first prompt of a session that is a request, and where the user turns to something else.
 const REMINDER: &str = "<system-reminder source=\"hooks-workflow-classification\">\nBefore you begin, say in one line what kind \
     of work this is: a question (answer it), an operation (do it and report), an investigation (look, change nothing, \
     report), or development (understand, design, build, test, review). Then work as that kind needs. A request that \
@@ -49,18 +49,68 @@ fn note(call: &Call, plane: &Plane<'_>) -> (String, String) {
     (note, warning)
 }
 
-/// The reminder, with the first prompt of a session that is not nested in another and is no command of the host.
+/// How a prompt begins that turns to something else.
+const TRANSITIONS: &[&str] = &[
+    "now let's",
+    "now lets",
+    "let's switch",
+    "lets switch",
+    "let's move on",
+    "lets move on",
+    "moving on",
+    "switching to",
+    "next topic",
+    "new topic",
+    "another topic",
+    "different topic",
+    "new task",
+    "next task",
+    "another task",
+    "different task",
+    "on another note",
+    "unrelated",
+];
+
+/// Words that may stand before them.
+const BEFORE: &[&str] =
+    &["ok", "okay", "alright", "great", "good", "thanks", "thank", "you", "perfect", "and", "so", "well"];
+
+/// Words with which a prompt goes on with what it was about.
+const FOLLOW_UPS: &[&str] =
+    &["also", "and", "plus", "additionally", "furthermore", "continue", "again", "then"];
+
+/// The reminder, with new work of a session that is not nested in another and with no command of the host.
 fn reminder(call: &Call, plane: &Plane<'_>) -> Option<&'static str> {
     let prompt = call.prompt.as_deref()?.trim_start();
     // A launch brings its guard and nothing else: the prompt stays the user's own.
     if prompt.is_empty() || prompt.starts_with('/') || nested(plane.env) || plane.launch.is_some() {
         return None;
     }
-    let first = match call.turn {
-        Some(turn) => turn <= 1,
-        None => turns::is_first(call, plane.env),
-    };
-    first.then_some(REMINDER)
+    new_work(call, prompt, plane.env).then_some(REMINDER)
+}
+
+/// Whether a prompt is the first of its session, or turns to something else. A host that counts prompts is believed; of one
+/// that does not say which session it is, a prompt that goes on with nothing is taken for new.
+fn new_work(call: &Call, prompt: &str, env: &Env) -> bool {
+    let words: Vec<String> = prompt
+        .split_whitespace()
+        .take(8)
+        .map(|word| word.to_lowercase().replace('\u{2019}', "'"))
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned())
+        .collect();
+    // Remembers the session in any case.
+    let first = turns::is_first(call, env);
+    let turns = words.iter().skip_while(|word| BEFORE.contains(&word.as_str()));
+    let begins = turns.map(String::as_str).collect::<Vec<_>>().join(" ") + " ";
+    if TRANSITIONS.iter().any(|known| begins.strip_prefix(known).is_some_and(|rest| rest.starts_with(' '))) {
+        return true;
+    }
+    match call.turn {
+        Some(0 | 1) => true,
+        Some(_) if words.iter().take(3).any(|word| FOLLOW_UPS.contains(&word.as_str())) => false,
+        Some(_) => first || call.session.is_none(),
+        None => first,
+    }
 }
 
 /// Whether another agent started this one: two launches or more are above it.

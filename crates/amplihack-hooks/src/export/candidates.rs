@@ -105,8 +105,6 @@ pub(super) const COMMANDS: &[&str] = &[
     "base64 ~/.ssh/id_ed25519 *",
     "scp ~/.ssh/id_rsa *",
     "scp ~/.ssh/id_ed25519 *",
-    "printenv",
-    "env",
     "export -p",
     "curl http://169.254.169.254* # /latest/",
     "curl -s http://169.254.169.254* # /latest/",

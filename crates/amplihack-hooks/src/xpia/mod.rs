@@ -37,24 +37,26 @@ pub fn answer(payload: Result<Vec<u8>, Bad>, plane: &Plane<'_>) -> Reply {
             return Reply { stderr, ..refused(&broken(&verdict.reason)) };
         }
     };
-    // The seed's hook is the shell's; other tools are judged where the host asks about every tool.
-    match &call.command {
-        Some(_) if amplihack_utils::sabotage::active("copilot-xpia-bash") => Reply::object(&json!({})),
-        Some(command) if call.kind == Kind::Shell => judged(&call, command, plane),
-        _ => Reply::object(&json!({})),
+    if call.kind == Kind::Shell && amplihack_utils::sabotage::active("copilot-xpia-bash") {
+        return Reply::object(&json!({}));
     }
+    judged(&call, plane)
 }
 
-fn judged(call: &Call, command: &str, plane: &Plane<'_>) -> Reply {
+/// Every tool is judged as on the guard's own event; an external defender knows commands of shells only.
+fn judged(call: &Call, plane: &Plane<'_>) -> Reply {
     let verdict = events::judge(call, plane.judge);
-    let (event_type, foreign, words) = match plane
-        .env
-        .path(DEFEND_PATH)
-        .filter(|_| !amplihack_utils::sabotage::active("copilot-xpia-defender"))
-    {
-        Some(defender) => defend(&defender, command),
+    let command = call.command.as_deref().filter(|_| call.kind == Kind::Shell);
+    let defender =
+        plane.env.path(DEFEND_PATH).filter(|_| !amplihack_utils::sabotage::active("copilot-xpia-defender"));
+    let (event_type, foreign, words) = match command.zip(defender) {
+        Some((command, defender)) => defend(&defender, command),
         None => (EventType::PreToolValidation, Verdict::none(), String::new()),
     };
+    // The seed's log has no line for a harmless call of another tool.
+    if command.is_none() && verdict.decision == Decision::None {
+        return Reply::object(&json!({}));
+    }
     let ours = foreign.decision < verdict.decision;
     let verdict = foreign.join(verdict);
     let stderr = plane.record(event_type, None, Some(call), &verdict);

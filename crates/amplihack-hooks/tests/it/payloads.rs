@@ -288,3 +288,26 @@ fn the_reader_names_what_is_wrong() {
     assert_eq!(read("{}"), Bad::Shape("no tool's name"));
     assert!(matches!(read("{"), Bad::Json(_)));
 }
+
+/// A host sends one name and one set of arguments, each key once: which of two a host goes by is not known.
+#[test]
+fn a_payload_that_contradicts_itself_is_no_payload() {
+    for payload in [
+        r#"{"tool_name":"Read","toolName":"bash","tool_input":{"file_path":"x"},"toolArgs":{"command":"rm -rf /"}}"#,
+        r#"{"tool_name":"Read","toolName":"bash","toolArgs":{"command":"ls"}}"#,
+        r#"{"tool_name":"Bash","toolUse":{"name":"Read","input":{"command":"ls"}}}"#,
+        r#"{"tool_name":"Bash","tool_input":{"command":"ls"},"toolArgs":{"command":"pwd"}}"#,
+        r#"{"tool_name":"Bash","tool_input":{"command":"rm -rf /","command":"ls"}}"#,
+        r#"{"tool_name":"Bash","tool_name":"Read","tool_input":{"command":"ls"}}"#,
+        r#"{"toolName":"bash","toolArgs":"{\"command\":\"rm -rf /\",\"command\":\"ls\"}"}"#,
+    ] {
+        let at = |event| read(payload.as_bytes(), event, None, Path::new("/x"));
+        assert!(matches!(at(HookEvent::PreToolUse), Err(Bad::Shape(_))), "{payload}");
+        // Nothing can be stopped there, so nothing is refused.
+        assert!(!matches!(at(HookEvent::SessionStart), Err(Bad::Json(_))), "{payload}");
+    }
+    let same =
+        r#"{"tool_name":"Bash","toolName":"Bash","tool_input":{"command":"ls"},"toolArgs":{"command":"ls"}}"#;
+    let call = read(same.as_bytes(), HookEvent::PreToolUse, None, Path::new("/x")).unwrap();
+    assert_eq!(call.command.as_deref(), Some("ls"));
+}

@@ -57,6 +57,8 @@ fn the_cases_of_the_contract_hold() {
         let seen = object(&reply);
         let wish = row["users_want"].as_str();
         let denied = match wish {
+            // The seed's hook looked at commands alone; here every tool is judged.
+            None if name == "non_bash_tool_write_ignored" => true,
             // The decision stands when it cannot be written down.
             Some(_) if name == "log_dir_blocked" => false,
             Some(_) => true,
@@ -85,7 +87,7 @@ fn the_cases_of_the_contract_hold() {
         }
         assert_eq!(reply.stderr.contains("audit"), name == "log_dir_blocked", "{name}: {}", reply.stderr);
         // A list of words is a command here, and is judged as one.
-        if wish.is_none() && name != "command_list" {
+        if wish.is_none() && !["command_list", "non_bash_tool_write_ignored"].contains(&name) {
             let expected: Vec<&str> = row["audit_events"]
                 .as_array()
                 .unwrap()
@@ -114,6 +116,30 @@ fn without_a_defender_the_policy_alone_decides() {
     let seen = ask("rm -rf /");
     assert_eq!(seen["permissionDecision"], "deny");
     assert_eq!(seen["message"], "\u{1f6ab} XPIA Security Block (Rust): it would do harm");
+}
+
+#[test]
+fn every_tool_is_judged_and_a_defender_is_asked_about_commands_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let asked = "sys.stdout.write('{\"is_valid\": false, \"risk_level\": \"high\"}'); sys.exit(1)";
+    let env = Env::empty().with(xpia::DEFEND_PATH, stand_in(directory.path(), asked, 0o755));
+    for (tool, input, denied) in [
+        ("WebFetch", json!({"url": "http://169.254.169.254/", "prompt": "x"}), true),
+        ("WebFetch", json!({"url": "https://example.com/", "prompt": "x"}), false),
+        ("Write", json!({"file_path": "/etc/passwd", "content": "x"}), true),
+        ("Write", json!({"file_path": "/x/y", "content": "x"}), false),
+        ("Bash", json!({"command": "ls"}), true),
+        ("Bash", json!({}), false),
+    ] {
+        let payload = json!({"tool_name": tool, "tool_input": input}).to_string();
+        let audit = Remembers::default();
+        let reply = xpia::answer(Ok(payload.clone().into_bytes()), &plane(&audit, &env, Path::new("/x")));
+        let seen = object(&reply);
+        assert_eq!(seen["permissionDecision"] == "deny", denied, "{payload}: {seen}");
+        assert_eq!(seen == json!({}), !denied, "{payload}: {seen}");
+        assert_eq!(audit.types.borrow().len(), usize::from(denied), "{payload}");
+        assert_eq!(reply.code, 0);
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use amplihack_agent::copilot::nested::{
 };
 use amplihack_utils::error::{ExitKind, Explain};
 
-use super::read::{Item, Reading, read};
+use super::read::{Item, Part, Reading, read};
 use super::words::is_flag;
 
 /// What stands between the parts of a merged prompt.
@@ -52,6 +52,8 @@ pub enum Warning {
         /// The tool as it was written.
         tool: String,
     },
+    /// Nobody answers in a headless run, and no tool is granted.
+    NothingGranted,
 }
 
 impl fmt::Display for Warning {
@@ -65,6 +67,9 @@ impl fmt::Display for Warning {
             Self::NotGranted { tool } => {
                 write!(f, "{tool} was not granted: Copilot has no rule for just that; write an --allow-tool")
             }
+            Self::NothingGranted => f.write_str(
+                "no tool is granted, so Copilot denies every call that it would ask about; add --allow-all-tools or an --allow-tool",
+            ),
         }
     }
 }
@@ -137,6 +142,10 @@ pub fn normalize(args: &[OsString]) -> Result<Normalized, NormalizeError> {
     }
     let merged = prompt(&mut reading)?;
     let mut out = permissions(&reading);
+    let granted = [ALLOW_ALL_TOOLS, ALLOW_EDITS].iter().any(|all| out.iter().any(|word| word == all));
+    if merged.is_some() && !granted && !reading.grants_tools {
+        reading.warnings.push(Warning::NothingGranted);
+    }
     for item in reading.items {
         match item {
             Item::Word(word) => out.push(word),
@@ -187,22 +196,37 @@ fn starts_with(text: &OsStr, start: &str) -> bool {
 
 /// The one prompt. System prompts of a session that begins with a prompt of its own become a part of that.
 fn prompt(reading: &mut Reading) -> Result<Option<OsString>, NormalizeError> {
-    reading.system.retain(|part| !part.is_empty());
     let prompted = !reading.prompts.is_empty();
+    let system = system(std::mem::take(&mut reading.system), prompted, &reading.items);
     let interactive = reading.items.iter_mut().find_map(|item| match item {
         Item::Interactive(value) => Some(value),
         _ => None,
     });
     if let (false, Some(value)) = (prompted, interactive) {
-        *value = joined(reading.system.iter().chain([&*value]));
+        *value = joined(system.iter().chain([&*value]));
         return Ok(None);
     }
-    let merged = joined(reading.system.iter().chain(&reading.prompts));
+    let merged = joined(system.iter().chain(&reading.prompts));
     match (merged.is_empty(), prompted) {
         (true, true) => Err(NormalizeError::EmptyPrompt),
         (true, false) => Ok(None),
         (false, _) => Ok(Some(merged)),
     }
+}
+
+/// The parts of the system prompt, itself first, and what is appended to it in the order in which it is written. A note about
+/// denied tools is no reason to begin a run without a person.
+fn system(parts: Vec<Part>, prompted: bool, items: &[Item]) -> Vec<OsString> {
+    let interactive = items.iter().any(|item| matches!(item, Item::Interactive(_)));
+    if !prompted && !interactive && parts.iter().all(|part| matches!(part, Part::Note(_))) {
+        return Vec::new();
+    }
+    let (first, behind): (Vec<Part>, Vec<Part>) =
+        parts.into_iter().partition(|part| matches!(part, Part::System(_)));
+    let text = |part| match part {
+        Part::System(text) | Part::Appended(text) | Part::Note(text) => text,
+    };
+    first.into_iter().chain(behind).map(text).collect()
 }
 
 fn joined<'a>(parts: impl Iterator<Item = &'a OsString>) -> OsString {

@@ -31,19 +31,35 @@ pub(super) enum Item {
     Interactive(OsString),
 }
 
+/// Claude's flag whose text comes behind a system prompt.
+const APPEND: &str = "--append-system-prompt";
+
+/// A part of the system prompt.
+#[derive(Debug)]
+pub(super) enum Part {
+    /// The system prompt itself.
+    System(OsString),
+    /// What is appended to it.
+    Appended(OsString),
+    /// Words for the model about tools that flags deny all the same.
+    Note(OsString),
+}
+
 /// Everything that the arguments say.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     /// What stays, in order.
     pub(super) items: Vec<Item>,
     /// Parts of the system prompt.
-    pub(super) system: Vec<OsString>,
+    pub(super) system: Vec<Part>,
     /// Parts of the prompt.
     pub(super) prompts: Vec<OsString>,
     /// `--` and everything behind it.
     pub(super) rest: Vec<OsString>,
     /// Questions that flags which stay answer.
     pub(super) said: Questions,
+    /// Whether a flag that stays grants a tool.
+    pub(super) grants_tools: bool,
     /// Questions that flags which were taken out answered with a restriction.
     pub(super) restricted: Questions,
     /// The strictest of Claude's permission modes.
@@ -102,7 +118,10 @@ impl Reading {
                 self.keep_with(word, flag.attached.is_some(), vec![value], false);
             }
             (Meaning::Prompt, Some(value)) => self.take(|reading| reading.prompts.push(value)),
-            (Meaning::SystemPrompt, Some(value)) => self.take(|reading| reading.system.push(value)),
+            (Meaning::SystemPrompt, Some(value)) => {
+                let part = if name == APPEND { Part::Appended(value) } else { Part::System(value) };
+                self.take(|reading| reading.system.push(part));
+            }
             (Meaning::Interactive, Some(value)) => self.push(Item::Interactive(value)),
             (Meaning::PermissionMode, Some(value)) => self.permission_mode(&value),
             (Meaning::AllowedTools, Some(value)) => self.allowed_tools(&list(&name, &value, words)?),
@@ -123,6 +142,7 @@ impl Reading {
                     self.warnings.push(Warning::OldFlag { flag: name.clone(), modern });
                 }
                 self.said = if is_unheard(&name) { self.said } else { self.said.or(about) };
+                self.grants_tools |= about.tools && name.starts_with("--allow");
                 let mut values = vec![value];
                 let attached = flag.attached.is_some();
                 let open = !attached && arity_of_copilots(&name) == Some(Arity::Any);
@@ -193,6 +213,7 @@ impl Reading {
     fn grant_all(&mut self, name: &str, about: Questions, value: Option<&OsStr>) {
         if value.is_none_or(|value| yes_or_no(value) == Some(true)) {
             self.said = if is_unheard(name) { self.said } else { self.said.or(about) };
+            self.grants_tools |= about.tools;
             self.keep(vec![name.into()], false);
         } else {
             self.restricted = self.restricted.or(about);
@@ -211,7 +232,10 @@ impl Reading {
         self.restricted.tools = true;
         for name in names {
             match allowed(name) {
-                Ok(Some(flag)) => self.say_of_tools(flag),
+                Ok(Some(flag)) => {
+                    self.grants_tools = true;
+                    self.say_of_tools(flag);
+                }
                 Ok(None) => {}
                 Err(()) => self.warnings.push(Warning::NotGranted { tool: name.clone() }),
             }
@@ -225,7 +249,7 @@ impl Reading {
         }
         if !names.is_empty() {
             let text = format!("Do not use these tools in this invocation: {}.", names.join(", "));
-            self.system.push(text.into());
+            self.system.push(Part::Note(text.into()));
         }
         self.cut = true;
     }

@@ -69,6 +69,48 @@ fn flags_that_todays_copilot_refuses_stay_and_are_named_with_what_to_write() {
 }
 
 #[test]
+fn the_system_prompt_comes_before_what_is_appended_to_it() {
+    let argv =
+        ["--append-system-prompt", "B", "--system-prompt", "A", "--append-system-prompt", "C", "-p", "x"];
+    let out = normalize(&words(&argv)).unwrap();
+    assert_eq!(out.argv.last().unwrap(), "A\n\nB\n\nC\n\nx");
+}
+
+/// A flag that takes tools away begins no run without a person.
+#[test]
+fn denied_tools_leave_an_interactive_start_interactive() {
+    for argv in [&["--disallowed-tools=Bash"][..], &["--disallowedTools", "Bash", "--model", "m"]] {
+        let out = normalize(&words(argv)).unwrap();
+        assert!(!out.argv.iter().any(|word| word == "-p"), "{out:?}");
+        assert!(out.argv.iter().any(|word| word == "--deny-tool=shell"), "{out:?}");
+        assert_eq!(normalize(&out.argv).unwrap().argv, out.argv);
+        assert!(!out.warnings.contains(&Warning::NothingGranted), "{out:?}");
+    }
+    let out = normalize(&words(&["--disallowed-tools=Bash", "-i", "x"])).unwrap();
+    assert_eq!(out.argv.last().unwrap(), "Do not use these tools in this invocation: Bash.\n\nx");
+}
+
+#[test]
+fn a_headless_run_without_any_granted_tool_is_warned_about() {
+    for (argv, warned) in [
+        (&["--deny-tool=shell", "-p", "x"][..], true),
+        (&["--deny-tool", "shell", "--allow-all-paths", "-p", "x"], true),
+        (&["--disallowed-tools", "Bash", "-p", "x"], true),
+        (&["--available-tools=view", "-p", "x"], true),
+        (&["--deny-tool=shell", "--allow-tool=write", "-p", "x"], false),
+        (&["--deny-tool=shell", "--allow-all-tools", "-p", "x"], false),
+        (&["--allowedTools", "Edit", "--deny-tool=shell", "-p", "x"], false),
+        (&["--permission-mode", "acceptEdits", "-p", "x"], false),
+        (&["-p", "x"], false),
+        (&["--deny-tool=shell"], false),
+        (&["--deny-tool=shell", "-i", "x"], false),
+    ] {
+        let out = normalize(&words(argv)).unwrap();
+        assert_eq!(out.warnings.contains(&Warning::NothingGranted), warned, "{argv:?}: {out:?}");
+    }
+}
+
+#[test]
 fn an_argument_need_not_be_text() {
     use std::os::unix::ffi::OsStringExt;
     let bytes = OsString::from_vec(b"caf\xe9".to_vec());

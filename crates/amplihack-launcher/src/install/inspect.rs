@@ -83,13 +83,26 @@ impl State {
     }
 }
 
+/// What is broken about the hooks that `agent` has been given for this user; `None` where they are whole, or were never given.
+/// Only files are read: nothing is tried.
+pub(crate) fn broken_registration(agent: AgentBinary, env: &Env, cwd: &Path) -> Option<String> {
+    let places = Places::of(env).ok()?;
+    let path = places.registration(agent, &Scope::User).filter(|_| agent != AgentBinary::Amp)?;
+    match state(agent, &Scope::User, &places, &path, env, cwd, false) {
+        Ok(State::Off(_)) => None,
+        Ok(state) => state.fault(agent),
+        // Whose the trouble is in a file that cannot be read is not known.
+        Err(_) => None,
+    }
+}
+
 /// Looks at the registration of `agent` in `scope`, and runs its guard as the host would, with an audit of its own.
 ///
 /// `None` for an agent that has no registration at all.
 pub fn inspect(agent: AgentBinary, scope: &Scope, env: &Env, cwd: &Path) -> Option<Registration> {
     let places = Places::of(env).ok()?;
     let path = places.registration(agent, scope)?;
-    let state = state(agent, scope, &places, &path, env, cwd)
+    let state = state(agent, scope, &places, &path, env, cwd, true)
         .unwrap_or_else(|error| State::Unreadable(error.to_string()));
     Some(Registration { scope: scope.clone(), path, state })
 }
@@ -101,6 +114,7 @@ fn state(
     path: &Path,
     env: &Env,
     cwd: &Path,
+    tried: bool,
 ) -> Result<State, InstallError> {
     if agent == AgentBinary::Amp {
         return rules(scope, places, path);
@@ -131,6 +145,9 @@ fn state(
         return Ok(State::Stale(program.clone()));
     }
     let trust = (agent == AgentBinary::Codex).then(|| least_trust(places, path, &text)).transpose()?;
+    if !tried {
+        return Ok(State::Registered { program, trust, fault: None });
+    }
     let fault = match try_one(agent, scope, env, cwd, event, &command) {
         Ok(trial) => trial.fault(),
         Err(error) => Some(error.to_string()),

@@ -31,6 +31,7 @@ use journal::Journal;
 use places::Places;
 
 pub use error::InstallError;
+pub(crate) use inspect::broken_registration;
 pub use inspect::{Registration, State, TrustState, inspect};
 pub use places::Scope;
 pub use trial::{Trial, try_out};

@@ -66,7 +66,9 @@ impl Policy {
             return deny_undecided(shell::LATE, Span { start: 0, end: source.len() });
         }
         let deadline = deadline.earlier(for_the_end);
-        let script = Script::within(&parsed, cwd, world, &self.settings, Some(deadline));
+        let mut script = Script::within(&parsed, cwd, world, &self.settings, Some(deadline));
+        script.source = std::str::from_utf8(source).unwrap_or_default();
+        let script = script;
         let mut verdict = Verdict::none();
         let mut allowed = !parsed.commands.is_empty();
         for call in &script.calls {

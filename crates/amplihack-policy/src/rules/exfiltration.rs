@@ -1,10 +1,12 @@
 //! Credentials: who reads them, and what is sent to other machines.
 
 use super::example::{read, sh};
+use super::options::Options;
 use super::target::Target;
-use super::{Call, Ctx, Hit, Kind, Pack, Rule, Script, Subject, changes, credential, net};
+use super::{Arg, Call, Ctx, Hit, Kind, Pack, Rule, Script, Subject, changes, credential, net};
 use crate::decision::{Decision, RuleId};
 use crate::fetch::is_metadata;
+use crate::shell::RedirectKind;
 
 pub(super) static RULES: &[Rule] = &[
     Rule {
@@ -109,9 +111,19 @@ pub(super) static RULES: &[Rule] = &[
             sh("python3 -c 'import os; print(os.environ)'"),
             sh("ps eww"),
             sh("echo $AWS_SECRET_ACCESS_KEY"),
+            sh("env | grep TOKEN"),
+            sh("env | grep -v PATH"),
+            sh("env | grep -A99 PATH"),
+            sh("env | grep 'PATH\\|AWS'"),
+            sh("env | tee x | grep PATH"),
+            sh("env > x | grep PATH"),
+            sh("env | grep ''"),
         ],
         not_matches: &[
             sh("printenv PATH"),
+            sh("env | grep PATH"),
+            sh("env | grep -i '^path='"),
+            sh("printenv | grep -E 'HOME|LANG' | sort"),
             sh("node -p process.env.PATH"),
             sh("ps aux"),
             sh("env FOO=1 make"),
@@ -287,9 +299,68 @@ fn environment(ctx: &Ctx<'_>) -> Option<Hit> {
                 || plain == "process.env"
         })
     };
-    (spoken || credential::dumps_environment(call) || by_code()).then(|| {
+    let dumped = credential::dumps_environment(call) && !names_only(ctx, call);
+    (spoken || dumped || by_code()).then(|| {
         ctx.ask("would print the environment with the tokens in it; name the one variable that is needed")
     })?
+}
+
+/// Whether all that is left of the printed environment are variables that hold no secret: `env | grep PATH`.
+fn names_only(ctx: &Ctx<'_>, call: &Call<'_>) -> bool {
+    let mut readers = ctx.script.readers(call).peekable();
+    let kept = |(kind, target): &(RedirectKind, Arg)| {
+        matches!(kind, RedirectKind::Duplicate) || target.text() == "/dev/null"
+    };
+    call.is(&["env", "printenv"])
+        && call.redirects.iter().all(kept)
+        && readers.peek().is_some()
+        && readers.all(|reader| {
+            let options = Options::read(&reader.args, "", &[]);
+            let known = |arg: &Arg| {
+                !arg.text().starts_with('-') || matches!(arg.text(), "-i" | "-E" | "-w" | "-q" | "-c")
+            };
+            let [pattern] = options.operands.as_slice() else { return false };
+            reader.is(&["grep", "egrep", "rg"])
+                && !pattern.dynamic
+                && reader.args.iter().all(known)
+                && pattern.text().split('|').all(harmless)
+        })
+}
+
+/// A pattern that only lines of such variables match, or of ones that are called alike.
+fn harmless(pattern: &str) -> bool {
+    const NAMES: [&str; 28] = [
+        "path",
+        "home",
+        "user",
+        "shell",
+        "lang",
+        "term",
+        "pwd",
+        "editor",
+        "display",
+        "tmpdir",
+        "hostname",
+        "logname",
+        "node_env",
+        "node_version",
+        "java_home",
+        "gopath",
+        "goroot",
+        "cargo_home",
+        "rustflags",
+        "rustup_home",
+        "pythonpath",
+        "virtual_env",
+        "conda_prefix",
+        "nvm_dir",
+        "ld_library_path",
+        "xdg",
+        "lc_",
+        "tz",
+    ];
+    let name = pattern.trim_start_matches('^').trim_end_matches('\\').trim_end_matches('=');
+    NAMES.contains(&name.to_ascii_lowercase().as_str())
 }
 
 fn variable_sent(ctx: &Ctx<'_>) -> Option<Hit> {

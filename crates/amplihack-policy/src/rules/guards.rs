@@ -6,7 +6,7 @@ use super::git::Git;
 use super::marks::{self, may_be};
 use super::options::abbreviates;
 use super::target::Covers;
-use super::{Change, Ctx, Hit, Pack, Rule, git};
+use super::{Call, Change, Ctx, Hit, Pack, Rule, git};
 use crate::decision::{Decision, RuleId};
 
 pub(super) static RULES: &[Rule] = &[
@@ -80,9 +80,28 @@ pub(super) static RULES: &[Rule] = &[
             sh("git switch main && git commit -am x"),
             sh("git cherry-pick abc").on("main"),
             sh("bash -c 'git commit -m x'").on("main"),
+            sh("git switch -c t; git commit -m x").on("main"),
+            sh("git switch -c t || git commit -m x").on("main"),
+            sh("git switch -c t | git commit -m x").on("main"),
+            sh("git switch -c t & git commit -m x").on("main"),
+            sh("git switch -c t\ngit commit -m x").on("main"),
+            sh("true || git switch -c t && git commit -m x").on("main"),
+            sh("! git switch -c t && git commit -m x").on("main"),
+            sh("git switch -c t && git switch main && git commit -m x").on("main"),
+            sh("git switch -c t && true; git commit -m x").on("main"),
+            sh("git switch -c t && git checkout - && git commit -m x").on("main"),
+            sh("git switch \"$B\" && git commit -m x").on("main"),
+            sh("git checkout README.md && git commit -m x").on("main"),
+            sh("git() { true; }; git switch -c t && command git commit -m x").on("main"),
+            sh("git -C /home/u/other switch -c t && git commit -m x").on("main"),
         ],
         not_matches: &[
             sh("git commit -m x"),
+            sh("git switch -c t && git commit -m x").on("main"),
+            sh("git checkout -b t && git add -A && git commit -m x").on("main"),
+            sh("git fetch; git switch -q -c t origin/dev &&\n  git commit -m x && git push -u origin t")
+                .on("main"),
+            sh("git switch t && git commit -m x").on("main"),
             sh("echo 'use git commit to save'").on("main"),
             sh("grep -rn 'git commit' docs").on("main"),
             sh("git commit-tree HEAD^{tree}").on("main"),
@@ -194,6 +213,9 @@ fn protected_branch(ctx: &Ctx<'_>) -> Option<Hit> {
     let protected = |branch: &str| {
         ctx.script.settings.protected.iter().any(|pattern| may_be(&marks::pattern(pattern), branch))
     };
+    if switched_away(ctx, call, git, &protected) {
+        return None;
+    }
     // A branch that the script itself changes to counts as well; what it changes away from still does, since the change may fail.
     let switched =
         ctx.script.calls.iter().take_while(|before| before.index < call.index).filter_map(|before| {
@@ -212,6 +234,47 @@ fn protected_branch(ctx: &Ctx<'_>) -> Option<Hit> {
         )),
         Some(_) => None,
         None => ctx.ask("commits in a repository whose branch cannot be found out; run it from that repository's directory"),
+    }
+}
+
+/// Whether the last thing that the script does to the branch before this command is to leave it for one that is not protected,
+/// and this command runs only if that was done.
+fn switched_away(ctx: &Ctx<'_>, call: &Call<'_>, git: &Git, protected: &dyn Fn(&str) -> bool) -> bool {
+    let script = ctx.script;
+    // Somebody else's `git` proves nothing.
+    if ["git()", "git ()", "function git", "alias"].iter().any(|text| script.source.contains(text)) {
+        return false;
+    }
+    let changes = script.calls.iter().filter(|before| before.index < call.index).filter_map(|before| {
+        let change = super::git(script, before)?;
+        let files = change.args.iter().any(|arg| arg.text() == "--");
+        (matches!(change.sub.as_str(), "checkout" | "switch") && !files).then_some((before, change))
+    });
+    let Some((before, change)) = changes.last() else { return false };
+    change.dir.is_some()
+        && change.dir == git.dir
+        && new_branch(change).is_some_and(|branch| !protected(branch))
+        && script.only_if(before, call)
+}
+
+/// The branch that a `git switch` or `git checkout -b` that succeeds leaves the repository on, if it is known.
+fn new_branch(git: &Git) -> Option<&str> {
+    let mut made = false;
+    let mut names = Vec::new();
+    for arg in &git.args {
+        match arg.text() {
+            "-q" | "--quiet" | "-t" | "--track" | "--no-track" => {}
+            "-c" | "-C" | "--create" | "--force-create" if git.sub == "switch" => made = true,
+            "-b" | "-B" if git.sub == "checkout" => made = true,
+            text if text.starts_with('-') || arg.dynamic || text.contains('@') => return None,
+            text => names.push(text),
+        }
+    }
+    // Without `-b` a checkout may be one of files.
+    match names.as_slice() {
+        [name] if made || git.sub == "switch" => Some(name),
+        [name, _] if made => Some(name),
+        _ => None,
     }
 }
 

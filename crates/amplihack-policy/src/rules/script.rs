@@ -48,6 +48,8 @@ pub(crate) struct Script<'a> {
     pub(crate) settings: &'a Settings,
     /// Its commands, each once for every choice of values.
     pub(crate) calls: Vec<Call<'a>>,
+    /// The text, where it is one; empty for a file or an address.
+    pub(crate) source: &'a str,
     /// Whether there were too many choices to look at.
     pub(crate) overflow: bool,
     parsed: &'a Parsed,
@@ -86,6 +88,7 @@ impl<'a> Script<'a> {
             home: world.home(),
             settings,
             calls: Vec::with_capacity(parsed.commands.len()),
+            source: "",
             overflow: false,
             parsed,
             deadline,
@@ -122,6 +125,48 @@ impl<'a> Script<'a> {
             }
         }
         script
+    }
+
+    /// Whether the text names a variable otherwise than to use it: it may set it.
+    pub(crate) fn may_set(&self, name: &str) -> bool {
+        let part = |ch: char| ch.is_alphanumeric() || ch == '_';
+        self.source.match_indices(name).any(|(at, _)| {
+            let (before, behind) = (&self.source[..at], &self.source[at + name.len()..]);
+            !before.ends_with(|ch| part(ch) || matches!(ch, '$' | '{')) && !behind.starts_with(part)
+        })
+    }
+
+    /// Whether the command at `to` runs only if the one at `from` did what it is to do: between commands stands nothing but `&&`.
+    pub(crate) fn only_if(&self, from: &Call<'_>, to: &Call<'_>) -> bool {
+        if !from.command.via.is_empty() || !to.command.via.is_empty() || self.source.is_empty() {
+            return false;
+        }
+        // In `a || from && to` the last also runs where only `a` did, and in `! from` where it failed.
+        let before =
+            self.source.get(..from.span().start).map_or("?", |text| text.trim_end_matches([' ', '\t']));
+        if !(before.is_empty() || before.ends_with([';', '\n']) || before.ends_with("&&")) {
+            return false;
+        }
+        let mut end = from.span().end;
+        let between = self.calls.iter().filter(|call| call.index > from.index && call.index <= to.index);
+        for span in between.map(Call::span) {
+            if span.start < end {
+                continue;
+            }
+            let gap = self.source.get(end..span.start).unwrap_or_default().replace("\\\n", " ");
+            if gap.trim() != "&&" {
+                return false;
+            }
+            end = span.end;
+        }
+        end >= to.span().end
+    }
+
+    /// The commands that read what this one prints.
+    pub(crate) fn readers<'s>(&'s self, call: &'s Call<'_>) -> impl Iterator<Item = &'s Call<'a>> {
+        self.calls.iter().filter(move |reader| {
+            matches!(self.fed(reader), Some(Fed::Commands(indices)) if indices.contains(&call.index))
+        })
     }
 
     /// Whether its deadline is over. Who asks may stop then: what was not looked at is denied with the whole script.

@@ -24,8 +24,8 @@ pub(super) fn as_json(hooks: &[AgentHooks]) -> Value {
         let registrations = hooks.registrations.iter();
         json!({
             "agent": hooks.agent.name(),
-            "guarded_launches": hooks.no_guard.is_none(),
-            "why_not": hooks.no_guard,
+            "guarded_launches": hooks.no_guard.is_none() && hooks.refused.is_none(),
+            "why_not": hooks.refused.as_ref().or(hooks.no_guard.as_ref()),
             "registrations": registrations.map(|one| state_json(hooks.agent, one)).collect::<Vec<_>>(),
         })
     });
@@ -35,6 +35,7 @@ pub(super) fn as_json(hooks: &[AgentHooks]) -> Value {
 fn hooks_text(out: &mut String, hooks: &AgentHooks, env: &Env) {
     let _ = writeln!(out, "  {}", hooks.agent);
     let _ = match &hooks.no_guard {
+        _ if let Some(why) = &hooks.refused => writeln!(out, "    launch: every launch is refused; {why}"),
         None => writeln!(out, "    launch: every launch carries the guard"),
         Some(why) => writeln!(out, "    launch: no guard; {why}"),
     };

@@ -1,10 +1,11 @@
 //! Files: the system's, a home directory's, everything here, and the record of what was done.
 
-use super::super::change::Kind;
+use super::super::change::{Change, Kind};
 use super::super::marks::{STAR, UNKNOWN, is_glob};
 use super::super::options::Options;
 use super::super::target::Covers;
 use super::super::{Ctx, Hit, place};
+use crate::shell::Piece;
 
 pub(super) fn system_files(ctx: &Ctx<'_>) -> Option<Hit> {
     let call = ctx.call()?;
@@ -99,7 +100,7 @@ pub(super) fn everything_here(ctx: &Ctx<'_>) -> Option<Hit> {
             || (target.parts.len() == 2 && target.is_inside(&["tmp"]) && all(target.name()))
         {
             "everybody's temporary files"
-        } else if behind_a_variable(&target.raw) {
+        } else if behind_a_variable(&target.raw) || at_the_root(ctx, change) {
             "whatever stands below a variable that this script does not set"
         } else {
             return None;
@@ -117,6 +118,32 @@ fn all(name: &str) -> bool {
 fn behind_a_variable(raw: &str) -> bool {
     raw.strip_prefix(UNKNOWN)
         .is_some_and(|rest| rest.strip_prefix('/').is_some_and(|rest| rest.is_empty() || all(rest)))
+}
+
+/// `$X/NAME`, with a variable that the script does not set: if it is empty, that is a place at the root.
+fn at_the_root(ctx: &Ctx<'_>, change: &Change) -> bool {
+    let Some(rest) = change.target.raw.strip_prefix(UNKNOWN).filter(|rest| rest.starts_with('/')) else {
+        return false;
+    };
+    let word = ctx.call().and_then(|call| call.command.words.iter().find(|word| word.span == change.span));
+    let name = match word.and_then(|word| word.pieces.first()) {
+        Some(Piece::Variable(name)) => name.as_str(),
+        // `${X:-}` and `${X-}`, which is what it is when it is not set.
+        Some(Piece::Dynamic(text)) => {
+            let Some(name) = text.strip_prefix("${").and_then(|text| text.strip_suffix('}')) else {
+                return false;
+            };
+            let Some(name) = name.strip_suffix('-') else { return false };
+            name.strip_suffix(':').unwrap_or(name)
+        }
+        _ => return false,
+    };
+    // Every session has one, where it is set at all.
+    let own = name == "TMPDIR" || !name.starts_with(|ch: char| ch.is_alphabetic() || ch == '_');
+    let place = ctx.script.target_in(rest, None);
+    !own && !ctx.script.source.is_empty()
+        && !ctx.script.may_set(name)
+        && (place.parts.len() == 1 || place::system(&place, ctx.script.home.as_deref()).is_some())
 }
 
 pub(super) fn traces(ctx: &Ctx<'_>) -> Option<Hit> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 
 /// A JSON value whose objects hold every one of their pairs.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Json {
+pub(crate) enum Json {
     /// An object, in the order in which it is written.
     Object(Vec<(String, Json)>),
     /// A list.
@@ -18,27 +18,27 @@ pub(super) enum Json {
 
 impl Json {
     /// Every value of `key` in this object.
-    pub(super) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Self> {
+    pub(crate) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Self> {
         let pairs = if let Self::Object(pairs) = self { pairs.as_slice() } else { &[] };
         pairs.iter().filter(move |(name, _)| name == key).map(|(_, value)| value)
     }
 
     /// The value of `key`, the last if it stands twice.
-    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         let pairs = if let Self::Object(pairs) = self { pairs.as_slice() } else { &[] };
         pairs.iter().rfind(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    pub(super) fn as_str(&self) -> Option<&str> {
+    pub(crate) fn as_str(&self) -> Option<&str> {
         if let Self::Plain(Value::String(text)) = self { Some(text) } else { None }
     }
 
-    pub(super) fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         *self == Self::Plain(Value::Null)
     }
 
     /// A key that stands twice in one object, here or anywhere below.
-    pub(super) fn repeated(&self) -> Option<&str> {
+    pub(crate) fn repeated(&self) -> Option<&str> {
         match self {
             Self::Object(pairs) => {
                 let mut names: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
@@ -52,18 +52,24 @@ impl Json {
     }
 
     /// As other readers have it: of a key that stands twice the last.
-    pub(super) fn value(&self) -> Value {
+    pub(crate) fn into_value(self) -> Value {
         match self {
-            Self::Object(_) => Value::Object(self.object()),
-            Self::List(values) => values.iter().map(Self::value).collect(),
-            Self::Plain(value) => value.clone(),
+            Self::Object(pairs) => {
+                Value::Object(pairs.into_iter().map(|(name, value)| (name, value.into_value())).collect())
+            }
+            Self::List(values) => values.into_iter().map(Self::into_value).collect(),
+            Self::Plain(value) => value,
         }
     }
 
+    /// The same of a copy.
+    pub(crate) fn value(&self) -> Value {
+        self.clone().into_value()
+    }
+
     /// The same of an object; an empty one of anything else.
-    pub(super) fn object(&self) -> Map<String, Value> {
-        let pairs = if let Self::Object(pairs) = self { pairs.as_slice() } else { &[] };
-        pairs.iter().map(|(name, value)| (name.clone(), value.value())).collect()
+    pub(crate) fn object(&self) -> Map<String, Value> {
+        if let Value::Object(map) = self.value() { map } else { Map::new() }
     }
 }
 
