@@ -5,7 +5,8 @@ use std::iter::Peekable;
 use std::slice::Iter;
 
 use amplihack_agent::copilot::nested::{
-    Meaning, ModeLevel, NO_TOOLS, Questions, allowed, available, denied, meaning, mode_level, suspected,
+    ALLOW_ALL_PATHS, ALLOW_ALL_TOOLS, Meaning, ModeLevel, NO_TOOLS, Questions, allowed, available, denied,
+    meaning, mode_level, suspected,
 };
 use amplihack_agent::{AgentBinary, profile};
 
@@ -330,10 +331,10 @@ fn is_unmerged(flag: &str) -> bool {
 /// Whether a fault makes nothing of what a flag says about permissions.
 fn is_unheard(flag: &str) -> bool {
     match flag {
-        "--allow-all-tools" => amplihack_utils::sabotage::active("copilot-explicit-allow-all-tools"),
+        ALLOW_ALL_TOOLS => amplihack_utils::sabotage::active("copilot-explicit-allow-all-tools"),
         "--allow-tool" => amplihack_utils::sabotage::active("copilot-explicit-allow-tool"),
         "--deny-tool" => amplihack_utils::sabotage::active("copilot-explicit-deny-tool"),
-        "--allow-all-paths" => amplihack_utils::sabotage::active("copilot-explicit-allow-all-paths"),
+        ALLOW_ALL_PATHS => amplihack_utils::sabotage::active("copilot-explicit-allow-all-paths"),
         "--allow-path" => amplihack_utils::sabotage::active("copilot-explicit-allow-path"),
         "--deny-path" => amplihack_utils::sabotage::active("copilot-explicit-deny-path"),
         _ => false,

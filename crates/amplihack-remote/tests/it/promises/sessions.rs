@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use amplihack_remote::{
     CommandOutput, KillOptions, KillResult, ListOptions, OutputOptions, RemoteCommandRunner, RemoteError,
-    Session, SessionManager, SessionStatus, StartOptions, StatusOptions, is_session_id,
+    Session, SessionCounts, SessionManager, SessionStatus, StartOptions, StatusOptions, is_session_id,
 };
 
 use crate::client::Here;
@@ -212,24 +212,35 @@ fn counted(here: &Here) {
     manager.kill_session(&ids[3]).unwrap();
 }
 
-macro_rules! counts {
-    ($($name:ident: $field:ident is $number:literal;)*) => {$(
-        #[tokio::test]
-        async fn $name() {
-            let here = Here::new();
-            counted(&here);
-            let counts = here.client.status(StatusOptions::default()).await.unwrap().sessions;
-            assert_eq!(counts.$field, $number, "{counts:?}");
-        }
-    )*};
+async fn counts() -> SessionCounts {
+    let here = Here::new();
+    counted(&here);
+    here.client.status(StatusOptions::default()).await.unwrap().sessions
 }
 
-counts! {
-    running_sessions_are_counted: running is 1;
-    completed_sessions_are_counted: completed is 1;
-    failed_sessions_are_counted: failed is 1;
-    killed_sessions_are_counted: killed is 1;
-    pending_sessions_are_counted: pending is 2;
+#[tokio::test]
+async fn running_sessions_are_counted() {
+    assert_eq!(counts().await.running, 1);
+}
+
+#[tokio::test]
+async fn completed_sessions_are_counted() {
+    assert_eq!(counts().await.completed, 1);
+}
+
+#[tokio::test]
+async fn failed_sessions_are_counted() {
+    assert_eq!(counts().await.failed, 1);
+}
+
+#[tokio::test]
+async fn killed_sessions_are_counted() {
+    assert_eq!(counts().await.killed, 1);
+}
+
+#[tokio::test]
+async fn pending_sessions_are_counted() {
+    assert_eq!(counts().await.pending, 2);
 }
 
 #[tokio::test]
