@@ -166,6 +166,11 @@ impl Feature {
     /// What `version` does with it; `None` stands for [`newest_known`].
     pub fn support(self, version: Option<&Version>) -> Support {
         let row = self.row();
+        if self == Self::SystemPrompt && amplihack_utils::sabotage::active("amp-system-prompt")
+            || row.current == Support::Dropped && amplihack_utils::sabotage::active("amp-evidence-dropped")
+        {
+            return Support::Has;
+        }
         if version.is_none_or(is_current) { row.current } else { row.older }
     }
 

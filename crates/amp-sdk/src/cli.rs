@@ -45,14 +45,23 @@ pub(crate) fn resolve(cli_path: Option<(&Path, CliSource)>, env: &Env) -> Result
         return configured(path, source, env);
     }
     let home = env.home();
-    let places = [(".amp/bin/amp", CliSource::AmpHome), (".local/bin/amp", CliSource::LocalBin)];
+    let mut places = [(".amp/bin/amp", CliSource::AmpHome), (".local/bin/amp", CliSource::LocalBin)];
+    if amplihack_utils::sabotage::active("amp-cli-official") {
+        places.reverse();
+    }
     for (place, source) in places {
         let Some(program) = home.as_ref().map(|home| home.join(place)) else { continue };
-        if is_executable(&program) {
+        if is_executable(&program)
+            && !(source == CliSource::LocalBin && amplihack_utils::sabotage::active("amp-cli-link"))
+        {
             return Ok(Cli { program, leading: Vec::new(), source });
         }
     }
-    match env.get("PATH").and_then(|path| lookup::on_path("amp", path)) {
+    match env
+        .get("PATH")
+        .filter(|_| !amplihack_utils::sabotage::active("amp-cli-path"))
+        .and_then(|path| lookup::on_path("amp", path))
+    {
         Some(program) => Ok(Cli { program, leading: Vec::new(), source: CliSource::Path }),
         None => Err(Error::CliNotFound {
             looked: "it is neither ~/.amp/bin/amp nor ~/.local/bin/amp nor on PATH".to_owned(),
@@ -63,7 +72,10 @@ pub(crate) fn resolve(cli_path: Option<(&Path, CliSource)>, env: &Env) -> Result
 fn configured(path: &Path, source: CliSource, env: &Env) -> Result<Cli> {
     let name = if source == CliSource::Option { "Options::cli_path" } else { "AMP_CLI_PATH" };
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    if path.extension().is_some_and(|extension| extension == "js") && absolute.is_file() {
+    if path.extension().is_some_and(|extension| extension == "js")
+        && absolute.is_file()
+        && !amplihack_utils::sabotage::active("amp-cli-node")
+    {
         let node = env.get("PATH").and_then(|path| lookup::on_path("node", path));
         let program = node.ok_or_else(|| Error::CliNotFound {
             looked: format!("{name} names {}, which needs node, and node is not on PATH", path.display()),

@@ -69,6 +69,17 @@ impl TryFrom<Value> for Authority {
         let Value::Object(mut map) = value else { return Err(refused("it is not an object")) };
         let mut references = BTreeMap::new();
         for name in REFERENCES {
+            if amplihack_utils::sabotage::active("amp-governed-references") {
+                let any = map
+                    .remove(name)
+                    .as_ref()
+                    .and_then(Value::as_str)
+                    .filter(|text| !text.is_empty())
+                    .unwrap_or("any")
+                    .to_owned();
+                references.insert(name, any);
+                continue;
+            }
             references.insert(name, required(&mut map, name)?);
         }
         let alias = map.remove("materialized_command");
@@ -202,7 +213,10 @@ impl Authority {
             ("dangerously_allow_all", options.dangerously_allow_all.is_some()),
             ("model_payload.env_overrides", overrides),
         ];
-        match unmanaged.into_iter().find(|(_, given)| *given) {
+        match unmanaged
+            .into_iter()
+            .find(|(_, given)| *given && !amplihack_utils::sabotage::active("amp-governed-options"))
+        {
             Some((name, _)) => Err(Error::invalid(
                 name,
                 "governed execution takes it from the authority alone; drop it or drop governed_authority",

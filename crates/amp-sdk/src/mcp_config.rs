@@ -59,7 +59,7 @@ impl McpStdioServer {
     pub fn to_value(&self) -> Value {
         let mut map = Map::new();
         map.insert("command".into(), self.command.clone().into());
-        if !self.args.is_empty() {
+        if !self.args.is_empty() && !amplihack_utils::sabotage::active("amp-mcp-program") {
             map.insert("args".into(), self.args.clone().into());
         }
         if !self.env.is_empty() {
@@ -86,7 +86,7 @@ impl McpHttpServer {
     pub fn to_value(&self) -> Value {
         let mut map = Map::new();
         map.insert("url".into(), self.url.clone().into());
-        if !self.headers.is_empty() {
+        if !self.headers.is_empty() && !amplihack_utils::sabotage::active("amp-mcp-address") {
             map.insert("headers".into(), json!(self.headers));
         }
         if let Some(transport) = &self.transport {
@@ -202,7 +202,7 @@ impl Default for McpConfig {
 impl From<&str> for McpConfig {
     /// JSON if it begins with `{`, else a path.
     fn from(text: &str) -> Self {
-        if text.trim_start().starts_with('{') {
+        if text.trim_start().starts_with('{') && !amplihack_utils::sabotage::active("amp-mcp-text") {
             Self::Json(text.to_owned())
         } else {
             Self::Path(PathBuf::from(text))
@@ -221,7 +221,9 @@ impl TryFrom<Value> for McpConfig {
                 for server in servers.values_mut().filter_map(Value::as_object_mut) {
                     for key in ["env", "headers"] {
                         if let Some(Value::Object(map)) = server.get_mut(key) {
-                            map.retain(|_, value| !value.is_null());
+                            map.retain(|_, value| {
+                                !value.is_null() || amplihack_utils::sabotage::active("amp-nulls")
+                            });
                         }
                     }
                 }

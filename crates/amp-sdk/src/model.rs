@@ -133,12 +133,15 @@ impl Registry {
 
     /// Selects a model: the first name of `wish` that is set, else the default. No name falls back to another.
     pub fn resolve(&self, wish: &Wish) -> Result<Selection, ModelError> {
-        let sources = [
+        let mut sources = [
             (&wish.explicit, ResolutionSource::Explicit),
             (&wish.environment, ResolutionSource::Env),
             (&self.default, ResolutionSource::Default),
             (&wish.remote, ResolutionSource::Remote),
         ];
+        if amplihack_utils::sabotage::active("amp-model-order") {
+            sources.swap(0, 1);
+        }
         let (requested, source) = sources
             .into_iter()
             .find_map(|(name, source)| Some((name.as_deref()?, source)))
@@ -149,6 +152,11 @@ impl Registry {
         let known = match self.validate(requested) {
             Ok(model) => Some(model),
             Err(ModelError::UnknownModel { .. }) if wish.allow_unknown => None,
+            Err(ModelError::UnknownModel { .. })
+                if amplihack_utils::sabotage::active("amp-model-fallback") =>
+            {
+                Some(self.default_model()?)
+            }
             Err(error) => return Err(error),
         };
         self.check_effort(known, wish.reasoning_effort.as_deref())?;
@@ -183,7 +191,9 @@ impl Registry {
 
     /// The default model.
     pub fn default_model(&self) -> Result<&Model, ModelError> {
-        let Some(id) = &self.default else {
+        let Some(id) =
+            self.default.as_ref().filter(|_| !amplihack_utils::sabotage::active("amp-model-default"))
+        else {
             return Err(ModelError::ModelUnavailable {
                 provider: self.provider.clone(),
                 reason: "there is no default".to_owned(),

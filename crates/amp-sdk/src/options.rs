@@ -110,7 +110,7 @@ pub struct Options {
     /// Agent mode, see [`mode`]. Default: the CLI's own.
     pub mode: Option<String>,
     /// `Some(true)`: every tool runs without a question, and permission rules have no effect. `Some(false)`: none does, whatever the user's
-    /// settings say. Default: as the user's settings say; with permission rules as `Some(false)`.
+    /// settings contain. Default: as the user's settings are; with permission rules as `Some(false)`.
     pub dangerously_allow_all: Option<bool>,
     /// Who sees the thread, see [`visibility`](mod@visibility). Default: the CLI's own.
     pub visibility: Option<String>,

@@ -38,11 +38,14 @@ impl Overlay {
                 .permissions(Permissions::from_mode(0o700))
                 .prefix(&Owner::this().prefix())
                 .tempdir_in(&place);
-            self.directory = Some(made.map_err(failed)?);
+            let mut made = made.map_err(failed)?;
+            made.disable_cleanup(amplihack_utils::sabotage::active("amp-rules-gone"));
+            self.directory = Some(made);
         }
         let path = self.directory.as_ref().map_or(place.as_path(), TempDir::path).join(name);
+        let mode = if amplihack_utils::sabotage::active("amp-rules-private") { 0o644 } else { 0o600 };
         let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+            OpenOptions::new().write(true).create_new(true).mode(mode).open(&path).map_err(failed)?;
         file.write_all(contents).map_err(failed)?;
         Ok(path)
     }

@@ -56,7 +56,11 @@ pub enum InputContent {
 /// assert_eq!(message.to_value()["message"]["content"][0]["text"], "Summarize the last change.");
 /// ```
 pub fn create_user_message(text: impl Into<String>) -> UserInputMessage {
-    UserInputMessage { content: vec![InputContent::Text(text.into())], ..UserInputMessage::default() }
+    let mut text = text.into();
+    if amplihack_utils::sabotage::active("amp-create-message") {
+        text.truncate(text.find('\n').unwrap_or(text.len()));
+    }
+    UserInputMessage { content: vec![InputContent::Text(text)], ..UserInputMessage::default() }
 }
 
 impl InputContent {
@@ -150,9 +154,18 @@ impl Prompt {
     /// The bytes for the CLI's standard input.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
+            Self::Text(text) if amplihack_utils::sabotage::active("amp-prompt-text") => {
+                text.trim_end().as_bytes().to_vec()
+            }
             Self::Text(text) => text.into_bytes(),
             Self::Messages(messages) => {
-                messages.iter().flat_map(|message| format!("{}\n", message.to_value()).into_bytes()).collect()
+                let few =
+                    if amplihack_utils::sabotage::active("amp-prompt-messages") { 1 } else { messages.len() };
+                messages
+                    .iter()
+                    .take(few)
+                    .flat_map(|message| format!("{}\n", message.to_value()).into_bytes())
+                    .collect()
             }
         }
     }

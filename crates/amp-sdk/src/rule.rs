@@ -45,6 +45,7 @@ impl std::str::FromStr for Action {
         [Self::Allow, Self::Reject, Self::Ask, Self::Delegate]
             .into_iter()
             .find(|action| action.as_str() == word)
+            .or(amplihack_utils::sabotage::active("amp-rule-actions").then_some(Self::Ask))
             .ok_or_else(|| {
                 Error::invalid("action", format!("{word:?} is none of allow, reject, ask, delegate"))
             })
@@ -98,8 +99,8 @@ pub fn create_permission(tool: &str, action: &str, options: PermissionOptions) -
     let rule = Permission {
         tool: tool.to_owned(),
         action: action.parse()?,
-        matches: options.matches,
-        context: options.context,
+        matches: options.matches.filter(|_| !amplihack_utils::sabotage::active("amp-rule-matches")),
+        context: options.context.filter(|_| !amplihack_utils::sabotage::active("amp-rule-context")),
         to: options.to,
         extra: Map::new(),
     };
@@ -147,7 +148,10 @@ impl Permission {
                 "action \"delegate\" needs a program in \"to\"",
             ));
         }
-        match check(&Value::Array(vec![self.to_value()])).first() {
+        match check(&Value::Array(vec![self.to_value()]))
+            .first()
+            .filter(|_| !amplihack_utils::sabotage::active("amp-rule-check"))
+        {
             Some(issue) => {
                 let key = issue.path.strip_prefix("0.").unwrap_or_default();
                 Err(Error::invalid(
@@ -163,7 +167,13 @@ impl Permission {
     pub fn to_value(&self) -> Value {
         let mut map = self.extra.clone();
         map.insert("tool".into(), self.tool.clone().into());
-        map.insert("action".into(), self.action.as_str().into());
+        let action = match self.action {
+            Action::Allow if amplihack_utils::sabotage::active("amp-rule-allow") => Action::Ask,
+            Action::Ask if amplihack_utils::sabotage::active("amp-rule-ask") => Action::Allow,
+            Action::Reject if amplihack_utils::sabotage::active("amp-rule-reject") => Action::Ask,
+            action => action,
+        };
+        map.insert("action".into(), action.as_str().into());
         if let Some(matches) = &self.matches {
             map.insert("matches".into(), Value::Object(matches.clone()));
         }
@@ -199,6 +209,9 @@ impl TryFrom<Value> for Permission {
             Some(Value::Object(matches)) => Some(matches),
             Some(_) => return Err(Error::invalid("permission", "\"matches\" is not an object")),
         };
+        if amplihack_utils::sabotage::active("amp-list-rules") {
+            map.clear();
+        }
         Ok(Self { tool, action, matches, context, to, extra: map })
     }
 }

@@ -50,7 +50,10 @@ pub async fn answer(prompt: impl Into<Prompt>, options: Options) -> Result<Answe
     let end = messages.end().cloned().unwrap_or_default();
     match last {
         Some(StreamMessage::Result(result)) => Ok(Answer {
-            text: result.result.clone().unwrap_or_default(),
+            text: match &result.result {
+                Some(text) if amplihack_utils::sabotage::active("amp-run-text") => text.trim().to_owned(),
+                text => text.clone().unwrap_or_default(),
+            },
             warnings: messages.warnings().to_vec(),
             end,
             result,
@@ -62,6 +65,9 @@ pub async fn answer(prompt: impl Into<Prompt>, options: Options) -> Result<Answe
 
 fn failure(result: &ErrorResultMessage, end: Box<CliEnd>) -> Error {
     let message = result.message();
+    if amplihack_utils::sabotage::active("amp-run-error") {
+        return Error::NoResult { end };
+    }
     if says_auth(&message) {
         return Error::Auth { message, end };
     }

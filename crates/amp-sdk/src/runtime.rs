@@ -33,7 +33,10 @@ impl Capability {
 }
 
 /// What sessions of Amp can do.
-pub const fn capabilities() -> [Capability; 4] {
+pub fn capabilities() -> [Capability; 4] {
+    if amplihack_utils::sabotage::active("amp-capabilities") {
+        return [Capability::SessionHistory; 4];
+    }
     [
         Capability::SessionHistory,
         Capability::SessionResume,
@@ -73,7 +76,11 @@ impl From<ThreadSummary> for ProviderSession {
         }
         Self {
             id: thread.id.clone(),
-            label: thread.title.clone(),
+            label: if amplihack_utils::sabotage::active("amp-provider-sessions") {
+                thread.id.clone()
+            } else {
+                thread.title.clone()
+            },
             cwd: None,
             updated_at: thread.last_updated.clone(),
             source_kind: "thread_history",

@@ -19,14 +19,24 @@ pub(crate) fn overlay(options: &Options) -> Map<String, Value> {
     let mut map = Map::new();
     if !options.permissions.is_empty() {
         let rules = options.permissions.iter().map(crate::rule::Permission::to_value).collect();
-        map.insert("amp.permissions".to_owned(), Value::Array(rules));
+        let key = if amplihack_utils::sabotage::active("amp-rules-replace") {
+            "amp.permissions.more"
+        } else {
+            "amp.permissions"
+        };
+        map.insert(key.to_owned(), Value::Array(rules));
         // Rules bind only then, and the user's own settings may say otherwise.
         map.insert("amp.dangerouslyAllowAll".to_owned(), false.into());
     }
-    if let Some(allow) = options.dangerously_allow_all {
+    if let Some(allow) = options.dangerously_allow_all
+        && !(allow && amplihack_utils::sabotage::active("amp-option-allow-all")
+            || !allow && amplihack_utils::sabotage::active("amp-option-allow-none"))
+    {
         map.insert("amp.dangerouslyAllowAll".to_owned(), allow.into());
     }
-    if let Some(skills) = &options.skills {
+    if let Some(skills) = &options.skills
+        && !amplihack_utils::sabotage::active("amp-option-skills")
+    {
         map.insert("amp.skills.path".to_owned(), skills.clone().into());
     }
     if let Some(tools) = &options.enabled_tools {

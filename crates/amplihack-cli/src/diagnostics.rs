@@ -4,12 +4,12 @@
 //! this project, at no level.
 
 mod file;
+mod redacting;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use amplihack_policy::secrets::redact;
 use amplihack_utils::env::Env;
 use amplihack_utils::log::JsonLog;
 use clap::{Args, ValueEnum};
@@ -18,6 +18,7 @@ use tracing_subscriber::prelude::*;
 
 use crate::ui::{self, Failure};
 use file::JsonLines;
+use redacting::Redacting;
 
 // Options of every command.
 #[derive(Debug, Default, Args)]
@@ -92,31 +93,4 @@ fn wished(env: &Env) -> Option<Targets> {
         .parse()
         .inspect_err(|error| ui::note("warning", format!("AMPLIHACK_LOG is ignored: {error}")))
         .ok()
-}
-
-/// Writes text with its secrets replaced. A line of diagnostics is one write.
-struct Redacting<W>(W);
-
-impl<W: Write> Write for Redacting<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write_all(redact(&String::from_utf8_lossy(bytes)).as_bytes())?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_secret_is_replaced_on_its_way() {
-        let mut out = Redacting(Vec::new());
-        out.write_all(b"WARN sent ghp_R4nd0mQ9xZ7bL2vK8mN3pT6wY1cF5hJ0sDqE\n").unwrap();
-        let text = String::from_utf8(out.0).unwrap();
-        assert!(text.starts_with("WARN sent [redacted:") && text.ends_with("]\n"), "{text}");
-    }
 }

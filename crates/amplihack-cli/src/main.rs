@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod diagnostics;
 mod input;
+mod misread;
 mod ui;
 
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => {
+            let error = misread::printable(error);
             // Help and version go to stdout with 0, everything else to stderr with 2.
             let code = if amplihack_utils::sabotage::active("remote-exit-usage") {
                 1

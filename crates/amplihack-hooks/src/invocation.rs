@@ -116,8 +116,8 @@ impl Invocation {
                 Some("--headless") => read.headless = true,
                 Some("--host") => {
                     let host = value("--host")?;
-                    let unknown = || UsageError(format!("unknown host {host:?}"));
-                    read.host = Some(AgentBinary::from_name(&host).ok_or_else(unknown)?);
+                    let unknown = |_| UsageError(format!("unknown host {host:?}"));
+                    read.host = Some(host.parse::<AgentBinary>().map_err(unknown)?);
                 }
                 Some("--policy") => read.policy = Some(value("--policy")?),
                 Some("--launch") => read.launch = Some(value("--launch")?.into()),

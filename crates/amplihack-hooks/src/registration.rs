@@ -151,7 +151,11 @@ pub fn verify(settings: &Value, agent: AgentBinary, path: &Path) -> Result<(), H
                 binary: agent,
                 event: name.to_owned(),
                 expected_path: path.to_owned(),
-                remediation: format!("run `amplihack install --agent {agent}`"),
+                remediation: if amplihack_utils::sabotage::active("routing-remediation") {
+                    "it will do".to_owned()
+                } else {
+                    format!("run `amplihack install --agent {agent}`")
+                },
             });
         }
     }

@@ -1,8 +1,7 @@
 //! The environment of a launched agent: what is set, what is removed, what a host withheld.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use amplihack_agent::profile;
 use amplihack_utils::agent_binary::{self, AgentBinary, Liveness};
@@ -13,7 +12,7 @@ use amplihack_utils::secret::is_secret_name;
 use crate::error::LaunchError;
 
 const DEPTH: &str = "AMPLIHACK_SESSION_DEPTH";
-const SESSION: &str = "AMPLIHACK_SESSION_ID";
+const SESSION: &str = amplihack_utils::launcher_context::SESSION_VAR;
 
 /// One difference between this process's environment and the agent's.
 #[derive(Clone, PartialEq, Eq)]
@@ -104,7 +103,7 @@ fn withheld(agent: AgentBinary, env: &Env) -> Vec<Change> {
         if !live.process_lives(context.pid, Some(context.start_time)) {
             break;
         }
-        let Some(above) = environment_of(context.pid) else { break };
+        let Some(above) = Env::of_process(context.pid) else { break };
         let found: Vec<Change> =
             wanted.iter().filter_map(|name| above.get(name).map(|value| Change::set(name, value))).collect();
         if context.agent == agent && !found.is_empty() {
@@ -113,21 +112,6 @@ fn withheld(agent: AgentBinary, env: &Env) -> Vec<Change> {
         session = above.text(SESSION).map(str::to_owned);
     }
     Vec::new()
-}
-
-/// The environment that process `pid` was started with.
-fn environment_of(pid: u32) -> Option<Env> {
-    let bytes = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    Some(
-        bytes
-            .split(|byte| *byte == 0)
-            .filter_map(|entry| {
-                let equals = entry.iter().position(|byte| *byte == b'=')?;
-                let (name, value) = (&entry[..equals], &entry[equals + 1..]);
-                Some((OsStr::from_bytes(name).to_owned(), OsString::from_vec(value.to_vec())))
-            })
-            .collect(),
-    )
 }
 
 #[cfg(test)]

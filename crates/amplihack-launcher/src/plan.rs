@@ -203,6 +203,7 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
             (delivered.command, Some(delivery), delivered.stdin_payload, delivered.delivery_handle)
         }
     };
+    tell(&installed, mode, &session, delivery.as_ref(), guard.injection.is_some(), streamed);
     let mut changes = changes(agent, &session, depth, env);
     changes.extend(variables.into_iter().map(|(name, value)| Change::set(name, value)));
     let env = apply(env, &changes);
@@ -226,6 +227,31 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         handle,
         env,
     })
+}
+
+/// Notes what was decided, for diagnostics; nothing of the prompt but its length.
+fn tell(
+    installed: &Installed,
+    mode: RunMode,
+    session: &SessionId,
+    delivery: Option<&Delivery>,
+    guarded: bool,
+    streamed: bool,
+) {
+    tracing::debug!(
+        agent = installed.agent.name(),
+        version = installed.version.as_ref().map(tracing::field::display),
+        program = %installed.path.display(),
+        ?mode,
+        %session,
+        requested = delivery.map(|delivery| tracing::field::display(delivery.requested)),
+        channel = delivery.map(|delivery| tracing::field::display(delivery.selected)),
+        evidence = delivery.and_then(|delivery| delivery.trust).map(tracing::field::debug),
+        prompt_bytes = delivery.map(|delivery| delivery.prompt_bytes),
+        guarded,
+        streamed,
+        "launch decided"
+    );
 }
 
 /// Whether the agent reports as a stream, and the file in the session's `directory` to which it writes what it used, if

@@ -7,7 +7,8 @@ pub use amplihack_agent::DeliveryError;
 pub use amplihack_agent::command::DeliveredCommand;
 use amplihack_agent::{AgentCommand, Installed, Options, RunMode};
 use amplihack_utils::agent_binary::AgentBinary;
-use amplihack_utils::prompt_delivery::PromptDelivery;
+use amplihack_utils::env::Env;
+use amplihack_utils::prompt_delivery::{PromptDelivery, from_env_in};
 
 /// The command that runs `prompt` headless in `project_path`, the prompt delivered as `requested`.
 ///
@@ -35,6 +36,9 @@ use amplihack_utils::prompt_delivery::PromptDelivery;
 /// # }
 /// ```
 ///
+/// The warnings hold what differs from the request; for `Auto` also that `AMPLIHACK_PROMPT_DELIVERY` has an unknown value,
+/// which [`from_env`](amplihack_utils::prompt_delivery::from_env) takes for `Auto`.
+///
 /// # Errors
 ///
 /// [`DeliveryError`] says which channel failed and which agents could take the prompt; nothing was started.
@@ -45,11 +49,45 @@ pub fn build_tool_command_with_prompt_delivery(
     prompt: &str,
     requested: PromptDelivery,
 ) -> Result<DeliveredCommand, DeliveryError> {
+    build_in(agent, project_path, extra_args, prompt, requested, &Env::from_process())
+}
+
+fn build_in(
+    agent: AgentBinary,
+    project_path: &Path,
+    extra_args: &[String],
+    prompt: &str,
+    requested: PromptDelivery,
+    env: &Env,
+) -> Result<DeliveredCommand, DeliveryError> {
     let extra: Vec<OsString> = extra_args.iter().map(OsString::from).collect();
     let (installed, options) = (Installed::assumed(agent), Options::default());
-    AgentCommand {
+    let mut delivered = AgentCommand {
         extra: &extra,
         ..AgentCommand::new(&installed, RunMode::Headless, Some(prompt), &options, project_path)
     }
-    .deliver(requested)
+    .deliver(requested)?;
+    // `from_env` has no other way to say that it took an unknown value for `auto`.
+    if requested == PromptDelivery::Auto {
+        delivered.warnings.extend(from_env_in(env).1);
+    }
+    Ok(delivered)
+}
+
+#[cfg(test)]
+mod tests {
+    use amplihack_utils::prompt_delivery::{DeliveryWarning, ENV_VAR_NAME};
+
+    use super::*;
+
+    #[test]
+    fn an_unknown_value_of_the_variable_is_in_the_warnings_of_a_request_that_may_come_from_it() {
+        let warnings = |value: &str, requested| {
+            let env = Env::empty().with(ENV_VAR_NAME, value);
+            build_in(AgentBinary::Claude, Path::new("/"), &[], "hi", requested, &env).unwrap().warnings
+        };
+        assert_eq!(warnings("pigeon", PromptDelivery::Auto), [DeliveryWarning::UnknownRequest]);
+        assert_eq!(warnings("pigeon", PromptDelivery::Argv), []);
+        assert_eq!(warnings("stdin", PromptDelivery::Auto), []);
+    }
 }

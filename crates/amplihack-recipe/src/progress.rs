@@ -74,6 +74,9 @@ impl Lines {
             Entry::Warning { path, message } if self.all => {
                 writeln!(text, "  ! {}: {message}", self.steps.name(path))
             }
+            Entry::Warning { path, message } => {
+                writeln!(text, "warning: {}: {message}", self.steps.name(path))
+            }
             _ => Ok(()),
         };
         text

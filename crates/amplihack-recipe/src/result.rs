@@ -88,6 +88,9 @@ pub struct StepResult {
     /// The agent's part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRecord>,
+    /// What the launches of its agent warned about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The output is JSON that was found in what the step said.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub json: bool,
@@ -116,6 +119,7 @@ impl StepResult {
             output_bytes: None,
             log: None,
             agent: None,
+            warnings: Vec::new(),
             json: false,
             exact: None,
             step_results: Vec::new(),
@@ -168,6 +172,8 @@ impl Serialize for RunResult {
 
 /// The report for people: a line for the recipe, one for each step.
 pub fn report(name: &str, success: bool, steps: &[StepResult], duration: f64) -> String {
+    // A sum of nothing is minus zero.
+    let duration = duration + 0.0;
     let word = if success { "SUCCESS" } else { "FAILED" };
     let mut text = format!("Recipe '{name}': {word} ({duration:.1}s)\n");
     for step in steps {

@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (Some(agent), Some(program)) = (words.next(), words.next()) else {
         return Err("say which agent and which program".into());
     };
-    let agent = AgentBinary::from_name(&agent).ok_or("no such agent")?;
+    let agent = agent.parse::<AgentBinary>()?;
     let mut command = Command::new(program);
     command.args(words);
     let spec = RunSpec { stdin: Input::Bytes(b"go\n".to_vec()), ..RunSpec::new(command) };

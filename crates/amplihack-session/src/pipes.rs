@@ -1,6 +1,6 @@
 //! A run's pipes: bytes to the child, and what is kept of the bytes from it.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 
 use rustix::buffer::spare_capacity;
@@ -194,7 +194,11 @@ impl Kept {
                 self.bytes.extend_from_slice(kept);
                 self.dropped += rest.len() as u64;
             }
-            Output::Tail(limit) => {
+            Output::Tail(limit) | Output::Forward(limit) => {
+                if matches!(self.output, Output::Forward(_)) {
+                    // A closed stderr must not end the run.
+                    let _ = io::stderr().lock().write_all(new);
+                }
                 self.bytes.extend_from_slice(new);
                 // Cut only when there is twice as much, so that each byte is moved once.
                 if self.bytes.len() > limit.saturating_mul(2).max(CHUNK) {
@@ -213,7 +217,7 @@ impl Kept {
     }
 
     fn finish(mut self) -> Captured {
-        if let Output::Tail(limit) = self.output {
+        if let Output::Tail(limit) | Output::Forward(limit) = self.output {
             self.cut(limit);
         }
         Captured { bytes: self.bytes, dropped: self.dropped }

@@ -44,6 +44,8 @@ pub enum Output {
     Head(usize),
     /// The last bytes, at most so many, are kept; the rest is read and counted.
     Tail(usize),
+    /// To this process's standard error as it comes; the last bytes, at most so many, are kept, too.
+    Forward(usize),
     /// To whoever reads the run: what nobody takes is not read, and holds the child up. For standard output, and set by
     /// [`EventRun::start`](crate::EventRun::start).
     Stream,
@@ -160,12 +162,12 @@ impl Output {
         match self {
             Self::Inherit => Stdio::inherit(),
             Self::Null => Stdio::null(),
-            Self::Head(_) | Self::Tail(_) | Self::Stream => Stdio::piped(),
+            Self::Head(_) | Self::Tail(_) | Self::Forward(_) | Self::Stream => Stdio::piped(),
         }
     }
 
     fn is_captured(self) -> bool {
-        matches!(self, Self::Head(_) | Self::Tail(_) | Self::Stream)
+        matches!(self, Self::Head(_) | Self::Tail(_) | Self::Forward(_) | Self::Stream)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// A snapshot of environment variables. Names and values need not be UTF-8.
@@ -73,6 +74,17 @@ impl Env {
         self.path("TMPDIR").filter(|path| path.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"))
     }
 
+    /// The environment that process `pid` was started with. `None` if it is gone, or may not be read.
+    pub fn of_process(pid: u32) -> Option<Self> {
+        let bytes = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let entry = |entry: &[u8]| {
+            let equals = entry.iter().position(|byte| *byte == b'=')?;
+            let (name, value) = (&entry[..equals], &entry[equals + 1..]);
+            Some((OsStr::from_bytes(name).to_owned(), OsStr::from_bytes(value).to_owned()))
+        };
+        Some(bytes.split(|byte| *byte == 0).filter_map(entry).collect())
+    }
+
     /// Where everything of ours lives: `AMPLIHACK_HOME`, else `~/.amplihack`. `None` if neither is an absolute path.
     pub fn amplihack_home(&self) -> Option<PathBuf> {
         self.path("AMPLIHACK_HOME")
@@ -123,7 +135,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "AMPLIHACK_AGENT_BINARY",
         role: Role::Passed,
-        default: "the nearest launcher_context.json, then copilot",
+        default: "the nearest launch above, then the nearest launcher_context.json, then copilot",
         meaning: "The agent in charge, by the name of its program. Set by hand it always wins.",
     },
     Variable {

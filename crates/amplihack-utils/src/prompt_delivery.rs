@@ -92,6 +92,9 @@ fn deliver_in(
         tracing::info!(%prompt, "delivering");
     }
     let size = if sabotage::active("delivery-size-in-bytes") { prompt.chars().count() } else { prompt.len() };
+    if sabotage::active("delivery-deliver-or-nothing") {
+        cmd.arg(ENV_VAR_NAME);
+    }
     let selection = select(requested, size, caps)?;
     if count > 0 {
         tracing::warn!("{}", DeliveryWarning::NulRemoved { count });

@@ -13,6 +13,9 @@ const AUTH: &[&str] =
 /// Whether `text` says that the CLI has no credentials: one of its phrases, or `run … login`.
 pub(crate) fn says_auth(text: &str) -> bool {
     let text = text.to_lowercase();
+    if amplihack_utils::sabotage::active("amp-auth-error") {
+        return false;
+    }
     AUTH.iter().any(|phrase| text.contains(phrase))
         || text.lines().any(|line| {
             line.find("run").is_some_and(|at| {
@@ -47,7 +50,7 @@ impl Error {
             return Self::unsupported(feature, None, Some("update the CLI, or leave the option out"));
         }
         match end.exit_code {
-            Some(0) => Self::NoResult { end },
+            Some(0) if !amplihack_utils::sabotage::active("amp-no-result") => Self::NoResult { end },
             _ => Self::TransportExit { end },
         }
     }
@@ -78,6 +81,9 @@ impl Error {
             Err(error) => error,
         };
         let error = match error.downcast::<serde_json::Error>() {
+            Ok(json) if amplihack_utils::sabotage::active("amp-normalize") => {
+                return Self::Unknown { code: String::new(), message: json.to_string() };
+            }
             Ok(json) => return Self::Parse { message: json.to_string(), details: String::new() },
             Err(error) => error,
         };
@@ -110,6 +116,9 @@ impl Error {
                 end: Box::default(),
             },
             ErrorKind::Unknown => Self::Unknown { code: code.to_owned(), message },
+            kind if amplihack_utils::sabotage::active("amp-codes") => {
+                Self::Unknown { code: kind.to_string(), message }
+            }
             kind => Self::Reported { kind, message },
         }
     }
@@ -131,7 +140,7 @@ impl Error {
     fn from_io(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::CliNotFound { looked: error.to_string() },
-            io::ErrorKind::TimedOut => {
+            io::ErrorKind::TimedOut if !amplihack_utils::sabotage::active("amp-task-timeout") => {
                 Self::Reported { kind: ErrorKind::TaskTimeout, message: error.to_string() }
             }
             _ => Self::Transport { source: Box::new(error) },

@@ -56,7 +56,11 @@ fn command(cwd: Option<&Path>, args: &[OsString]) -> Result<String> {
         script.extend(["cd -- ", &quoted(cwd.as_os_str().as_bytes(), "cwd")?, " || exit 126; "]);
     }
     script.push_str(GUARD);
-    script.push_str("exec amp");
+    script.push_str(if amplihack_utils::sabotage::active("amp-ssh-lookup") {
+        "exec ~/.amp/bin/amp"
+    } else {
+        "exec amp"
+    });
     for arg in args {
         script.push(' ');
         script.push_str(&quoted(arg.as_bytes(), "arguments")?);

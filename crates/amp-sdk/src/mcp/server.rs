@@ -104,7 +104,7 @@ impl McpServer {
             url: take(fields, "url"),
             headers: take(fields, "headers"),
             extra: map,
-            spec_extra: spec,
+            spec_extra: spec.filter(|_| !amplihack_utils::sabotage::active("amp-list-servers")),
         })
     }
 

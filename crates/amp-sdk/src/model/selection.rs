@@ -106,7 +106,8 @@ pub struct Selection {
 /// Whether `name` names a model at all.
 pub(super) fn is_name(name: &str) -> bool {
     let name = name.trim();
-    !name.is_empty() && !name.eq_ignore_ascii_case("nil") && !name.eq_ignore_ascii_case("null")
+    amplihack_utils::sabotage::active("amp-model-blank")
+        || !name.is_empty() && !name.eq_ignore_ascii_case("nil") && !name.eq_ignore_ascii_case("null")
 }
 
 fn refused(message: &str) -> Error {
@@ -122,10 +123,12 @@ impl Selection {
             return Err(refused(&format!("the selection carries an error: {error}")));
         }
         match self.resolved_model.as_deref() {
+            None if amplihack_utils::sabotage::active("amp-model-unresolved") => Ok(()),
             None => Err(refused("resolved_model is missing")),
             Some(name) if !is_name(name) => Err(refused("resolved_model is blank or a placeholder")),
             Some(AMP) if self.reasoning_effort.is_none() => Ok(()),
             Some(AMP) => Feature::Effort.require(version),
+            Some(_) if amplihack_utils::sabotage::active("amp-model-flag") => Ok(()),
             Some(_) => Feature::Model.require(version),
         }
     }
@@ -218,7 +221,11 @@ impl TryFrom<Value> for Selection {
             settings_patch: object(map, "settings_patch")?,
             backend_metadata: object(map, "backend_metadata")?,
             errors,
-            extra: std::mem::take(map),
+            extra: if amplihack_utils::sabotage::active("amp-model-map") {
+                Map::new()
+            } else {
+                std::mem::take(map)
+            },
         })
     }
 }

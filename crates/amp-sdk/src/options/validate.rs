@@ -14,9 +14,10 @@ pub(crate) fn is_variable(name: &str) -> bool {
 }
 
 fn is_label(label: &str) -> bool {
-    (1..=32).contains(&label.len())
-        && label.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    amplihack_utils::sabotage::active("amp-option-label-names")
+        || (1..=32).contains(&label.len())
+            && label.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 impl Options {
@@ -164,6 +165,7 @@ impl Options {
         }
         if let Some(level) = self.log_level.as_deref()
             && !log_level::ALL.contains(&level)
+            && !amplihack_utils::sabotage::active("amp-option-log-levels")
         {
             return Err(Error::invalid(
                 "log_level",

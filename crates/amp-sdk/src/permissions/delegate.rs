@@ -57,6 +57,7 @@ impl Delegates {
         outcome: Result<amplihack_session::Outcome, RunError>,
     ) -> Evaluation {
         let (action, error) = match outcome {
+            Ok(_) if amplihack_utils::sabotage::active("amp-rule-delegate") => (Action::Reject, None),
             Ok(outcome) if outcome.why == Why::Ended => match outcome.exit {
                 Exit::Code(0) => (Action::Allow, None),
                 Exit::Code(1) => (Action::Ask, None),

@@ -64,6 +64,9 @@ fn message(value: Value, place: &str) -> Result<UserInputMessage> {
         Some(Value::String(id)) => Some(id),
         Some(_) => return refused(&format!("{place}.request_id"), "it is no string"),
     };
+    if amplihack_utils::sabotage::active("amp-prompt-maps") {
+        map.clear();
+    }
     let place = format!("{place}.message");
     let mut inner = match map.remove("message") {
         Some(Value::Object(inner)) => inner,
@@ -129,7 +132,11 @@ fn part(value: Value, place: &str) -> Result<InputContent> {
         _ => return Ok(InputContent::Other(value)),
     };
     // What the typed form would lose or add keeps the part whole.
-    Ok(if typed.to_value() == value { typed } else { InputContent::Other(value) })
+    Ok(if typed.to_value() == value || amplihack_utils::sabotage::active("amp-prompt-parts") {
+        typed
+    } else {
+        InputContent::Other(value)
+    })
 }
 
 /// An image names its source: in the message, or a file.

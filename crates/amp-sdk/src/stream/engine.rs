@@ -68,6 +68,9 @@ impl Engine {
 
     /// What was read and not taken yet.
     pub(super) fn ready(&mut self) -> Option<Item> {
+        if amplihack_utils::sabotage::active("amp-as-they-come") && !matches!(self.stage, Stage::Over) {
+            return None;
+        }
         self.lines.ready.pop_front()
     }
 
@@ -114,12 +117,19 @@ impl Engine {
         let spec = RunSpec {
             stdin,
             stdout: Output::Stream,
-            stderr: Output::Tail(self.options.max_stderr_buffer_bytes),
+            stderr: match self.options.max_stderr_buffer_bytes {
+                bytes if amplihack_utils::sabotage::active("amp-stderr-tail") => Output::Head(bytes),
+                bytes => Output::Tail(bytes),
+            },
             keep: Box::new(overlay),
             deadlines: self.deadlines(),
             grace: Duration::from_millis(self.options.transport_headless_timeout_ms),
             linger: Some(Duration::from_millis(self.options.linger_timeout_ms)),
-            tag: launch.tag(),
+            tag: if amplihack_utils::sabotage::active("amp-nothing-left") {
+                String::new()
+            } else {
+                launch.tag()
+            },
             ..RunSpec::new(command)
         };
         let run = AgentRun::start(spec).await.map_err(|error| launch.scrub(Error::from_run(error)))?;
@@ -131,7 +141,8 @@ impl Engine {
     fn deadlines(&self) -> Deadlines {
         Deadlines {
             startup: Some(Duration::from_millis(self.options.startup_timeout_ms)),
-            idle: Some(Duration::from_millis(self.options.stream_timeout_ms)),
+            idle: Some(Duration::from_millis(self.options.stream_timeout_ms))
+                .filter(|_| !amplihack_utils::sabotage::active("amp-option-timeout")),
             total: self.options.run_deadline_ms.map(Duration::from_millis),
         }
     }
@@ -167,7 +178,7 @@ impl Engine {
     }
 
     fn fail(&mut self, error: Error) {
-        if !self.lines.over && !self.lines.broken {
+        if !self.lines.over && !self.lines.broken && !amplihack_utils::sabotage::active("amp-end-at-error") {
             self.lines.ready.push_back(Err(error));
         }
     }
@@ -237,7 +248,12 @@ impl Lines {
             Frame::Line(line) if line.trim_ascii().is_empty() => return,
             Frame::Line(line) => match StreamMessage::from_line(line) {
                 Ok(message) => {
-                    self.over = message.is_final();
+                    self.over = message.is_final() && !amplihack_utils::sabotage::active("amp-end-at-result");
+                    if matches!(message, StreamMessage::ErrorResult(_))
+                        && amplihack_utils::sabotage::active("amp-failure-inline")
+                    {
+                        return self.ready.push_back(Err(Error::NoResult { end: Box::default() }));
+                    }
                     return self.ready.push_back(Ok(message));
                 }
                 Err(error) => (error, line),

@@ -53,7 +53,7 @@ impl ThreadSummary {
             last_updated: updated,
             visibility,
             messages,
-            extra: map,
+            extra: if amplihack_utils::sabotage::active("amp-list-threads") { Map::new() } else { map },
         })
     }
 

@@ -6,16 +6,26 @@
 )]
 
 mod argv;
+mod discovery;
+mod environment;
 mod errors;
+mod evidence;
 mod fake;
 mod killed;
 mod kinds;
 mod manage;
 mod messages;
+mod models;
+mod options;
 mod parse;
 mod permissions;
+mod programs;
+mod rules;
 mod runs;
 mod settings;
 mod sshd;
+mod stream;
 mod surfaces;
 mod testing;
+mod threads;
+mod wire;

@@ -224,6 +224,21 @@ fn lists_of_rules_and_servers_are_read_and_given_back() {
 }
 
 #[test]
+fn lists_of_rules_are_read_with_what_nobody_knows() {
+    let rules = json!([
+        {"tool": "Bash", "action": "reject", "message": "no", "matches": {"cmd": "rm *"}},
+        {"tool": "Read", "action": "ask", "context": "subagent", "from_tomorrow": [1]},
+    ]);
+    let reply = Reply::new().text(rules.to_string()).stderr("Warning: something about the account\n");
+    let fake = FakeAmp::new().command(&["permissions", "list"], reply).build().unwrap();
+    let list = permissions::blocking::list(&fake.amp(), permissions::List::default()).unwrap();
+    assert_eq!((list[0].tool.as_str(), list[1].context.as_deref()), ("Bash", Some("subagent")));
+    assert_eq!((&list[0].extra["message"], &list[1].extra["from_tomorrow"]), (&json!("no"), &json!([1])));
+    let back: Vec<Value> = list.iter().map(amp_sdk::Permission::to_value).collect();
+    assert_eq!(json!(back), rules);
+}
+
+#[test]
 fn what_the_cli_says_of_a_call_is_read() {
     let rejected = json!({
         "tool": "Bash", "arguments": {"cmd": "rm x"}, "context": "thread", "action": "reject",

@@ -62,17 +62,50 @@ impl SdkRun<'_> {
         let mut words: Vec<OsString> = Vec::new();
         match self.thread {
             Thread::New => {}
+            Thread::Last if amplihack_utils::sabotage::active("amp-continue-last") => {}
+            Thread::Id(_) if amplihack_utils::sabotage::active("amp-continue-id") => {}
             Thread::Last => words.extend(["threads", "continue", "--last"].map(OsString::from)),
             Thread::Id(id) => words.extend(["threads", "continue", id].map(OsString::from)),
         }
-        words.push("--execute".into());
-        words.push(if self.thinking { "--stream-json-thinking" } else { "--stream-json" }.into());
+        words.push(
+            if amplihack_utils::sabotage::active("amp-execute") { "--print" } else { "--execute" }.into(),
+        );
+        words.push(
+            if self.thinking && !amplihack_utils::sabotage::active("amp-option-thinking") {
+                "--stream-json-thinking"
+            } else {
+                "--stream-json"
+            }
+            .into(),
+        );
         let texts = [
-            ("--visibility", self.visibility.map(OsStr::new)),
-            ("--settings-file", self.settings_file.as_deref().map(AsRef::as_ref)),
-            ("--log-level", self.log_level.map(OsStr::new)),
-            ("--log-file", self.log_file),
-            ("--mode", self.mode.map(OsStr::new)),
+            (
+                "--visibility",
+                self.visibility
+                    .filter(|_| !amplihack_utils::sabotage::active("amp-option-visibility"))
+                    .map(OsStr::new),
+            ),
+            (
+                "--settings-file",
+                self.settings_file
+                    .as_deref()
+                    .filter(|_| !amplihack_utils::sabotage::active("amp-option-settings-file"))
+                    .map(AsRef::as_ref),
+            ),
+            (
+                "--log-level",
+                self.log_level
+                    .filter(|_| !amplihack_utils::sabotage::active("amp-option-log-level"))
+                    .map(OsStr::new),
+            ),
+            (
+                "--log-file",
+                self.log_file.filter(|_| !amplihack_utils::sabotage::active("amp-option-log-file")),
+            ),
+            (
+                "--mode",
+                self.mode.filter(|_| !amplihack_utils::sabotage::active("amp-option-mode")).map(OsStr::new),
+            ),
             ("--mcp-config", self.mcp_config.as_deref().map(AsRef::as_ref)),
             ("--title", self.title.map(OsStr::new)),
         ];
@@ -81,15 +114,28 @@ impl SdkRun<'_> {
                 words.extend([OsString::from(flag), value.to_os_string()]);
             }
         }
-        for (flag, values) in [("--label", self.labels), ("--features", self.features)] {
+        for (flag, values) in [
+            (
+                if amplihack_utils::sabotage::active("amp-option-labels") { "--tag" } else { "--label" },
+                self.labels,
+            ),
+            ("--features", self.features),
+        ] {
             words.extend(values.iter().flat_map(|value| [OsString::from(flag), OsString::from(value)]));
         }
         let switches = [
             ("--no-archive-after-execute", self.no_archive_after_execute),
-            ("--no-ide", self.no_ide),
-            ("--no-notifications", self.no_notifications),
-            ("--no-color", self.no_color),
-            ("--stream-json-input", self.json_input),
+            ("--quiet", amplihack_utils::sabotage::active("amp-evidence")),
+            ("--no-ide", self.no_ide && !amplihack_utils::sabotage::active("amp-option-no-ide")),
+            (
+                "--no-notifications",
+                self.no_notifications && !amplihack_utils::sabotage::active("amp-option-no-notifications"),
+            ),
+            ("--no-color", self.no_color && !amplihack_utils::sabotage::active("amp-option-no-color")),
+            (
+                "--stream-json-input",
+                self.json_input && !amplihack_utils::sabotage::active("amp-messages-flag"),
+            ),
         ];
         words.extend(switches.into_iter().filter(|(_, given)| *given).map(|(flag, _)| OsString::from(flag)));
         words

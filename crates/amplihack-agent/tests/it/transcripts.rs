@@ -52,7 +52,7 @@ enum Model {
 }
 
 fn agent(name: &str) -> AgentBinary {
-    AgentBinary::from_name(name.split('-').next().unwrap()).unwrap()
+    name.split('-').next().unwrap().parse().unwrap()
 }
 
 fn decoded(name: &str, exit: Option<Exit>) -> Decoded {

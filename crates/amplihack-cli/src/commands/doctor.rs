@@ -60,6 +60,9 @@ fn as_text(report: &Report, env: &Env) -> String {
     let mut out = String::from("Prompt delivery\n");
     let _ = writeln!(out, "  requested: {}", report.requested);
     let _ = writeln!(out, "  auto threshold: {} bytes", report.auto_threshold);
+    if amplihack_utils::sabotage::active("delivery-doctor-raw-value") {
+        let _ = writeln!(out, "  value: {:?}", env.get("AMPLIHACK_PROMPT_DELIVERY"));
+    }
     if amplihack_utils::sabotage::active("delivery-doctor-deterministic") {
         let _ = writeln!(out, "  process: {}", std::process::id());
     }

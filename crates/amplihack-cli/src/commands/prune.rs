@@ -20,7 +20,7 @@ pub(crate) struct PruneArgs {
     older_than: Duration,
     /// Say what would be removed; remove nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 }
 
 /// A run that is over.

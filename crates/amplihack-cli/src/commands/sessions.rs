@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use amplihack_launcher::broken_off;
 use amplihack_session::journal::{Recorded, recorded};
 use amplihack_utils::env::Env;
+use amplihack_utils::launcher_context::sweep;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -170,7 +171,11 @@ fn prune(home: &Path, args: &PruneArgs) -> Result<u8, Failure> {
             id: id.to_string(),
             ended: context.started_at,
         });
-    args.prune(launches.chain(auto::over(home)).chain(killed))
+    let pruned = args.prune(launches.chain(auto::over(home)).chain(killed));
+    if !args.dry_run {
+        sweep(home);
+    }
+    pruned
 }
 
 /// Goes on with the session of the agent, in this process's directory or where the user says.

@@ -59,7 +59,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) no_auto_stage: bool,
     /// text or json
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"], hide_possible_values = true)]
     pub(crate) output_format: String,
     /// Read the recipe and say what is wrong with it
     #[arg(long)]

@@ -1,6 +1,10 @@
 //! `recipe-runner-rs`: the predecessor's command over this project's recipes.
 
 mod args;
+#[path = "../misread.rs"]
+mod misread;
+#[path = "../diagnostics/redacting.rs"]
+mod redacting;
 mod run;
 
 use std::io::{self, Write};
@@ -25,9 +29,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(PARSE);
-            return ExitCode::from(error.print().map_or(1, |()| code));
+            return ExitCode::from(misread::printable(error).print().map_or(1, |()| code));
         }
     };
+    warn_on_stderr();
     ExitCode::from(match cli.command {
         Some(Command::List(args)) => list(&env, &args),
         Some(Command::Update) => {
@@ -38,6 +43,16 @@ fn main() -> ExitCode {
         }
         None => run::run(&cli.run, &env),
     })
+}
+
+/// Shows what the libraries below warn about, such as a value that names no agent.
+fn warn_on_stderr() {
+    tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .with_writer(|| redacting::Redacting(io::stderr()))
+        .with_ansi(false)
+        .without_time()
+        .init();
 }
 
 /// One line for a person.

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
+use amplihack_launcher::copilot::shim::Shim;
 use amplihack_recipe::audit::Audit;
+use amplihack_recipe::bridge::CopilotShim;
 use amplihack_recipe::context::Context;
 use amplihack_recipe::find::Discovery;
 use amplihack_recipe::given::Given;
@@ -13,8 +15,10 @@ use amplihack_recipe::plan::{CompileError, Mode, Plan, compile, describe};
 use amplihack_recipe::progress::{Lines, TransitionLog};
 use amplihack_recipe::result::{RunResult, StepResult, report};
 use amplihack_recipe::run::{AgentDoor, Done, Execution, Launcher, Retry, Settings, depth, dry_run, execute};
+use amplihack_utils::agent_binary::{Source, System, resolve_in, validate};
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::new_session_id;
+use amplihack_utils::sys;
 
 use crate::args::RunArgs;
 use crate::{ARGUMENTS, NOT_FOUND, PARSE, data, tell};
@@ -147,18 +151,17 @@ fn retry(env: &Env) -> Retry {
     }
 }
 
-fn door(args: &RunArgs, env: &Env) -> Result<AgentDoor, Refusal> {
-    let named = args
-        .agent_binary
-        .as_deref()
-        .or_else(|| env.get("AMPLIHACK_AGENT_BINARY").filter(|name| !name.is_empty()));
-    let agent = match named {
-        None => AgentBinary::Claude,
-        Some(name) => name.to_str().and_then(AgentBinary::from_name).ok_or_else(|| {
-            let all = AgentBinary::ALL.map(AgentBinary::name).join(", ");
-            (format!("no agent is called {}; use one of {all}", name.display()), PARSE)
-        })?,
-    };
+/// The agent that is named, else the one in charge. The predecessor's default is Claude Code, where nothing says which.
+fn agent(args: &RunArgs, env: &Env, cwd: &Path) -> Result<AgentBinary, Refusal> {
+    if let Some(name) = &args.agent_binary {
+        return validate(name).map_err(|reason| (format!("the value of --agent-binary {reason}"), PARSE));
+    }
+    let resolved = resolve_in(cwd, env, &System::new(env), jiff::Timestamp::now());
+    Ok(if resolved.source == Source::Default { AgentBinary::Claude } else { resolved.agent })
+}
+
+fn door(args: &RunArgs, env: &Env, cwd: &Path) -> Result<AgentDoor, Refusal> {
+    let agent = agent(args, env, cwd)?;
     let program = env.get("AMPLIHACK_LAUNCHER_BINARY").filter(|name| !name.is_empty());
     let program = program.unwrap_or_else(|| "amplihack".as_ref());
     // The child is looked for in the PATH of this process, which is the child's.
@@ -175,7 +178,11 @@ fn start(args: &RunArgs, env: &Env, plan: Plan, settings: Settings, context: Con
         })?,
     };
     let deep = depth(env, limit).map_err(|error| (error, 1))?;
-    let door = door(args, env)?;
+    let door = door(args, env, &settings.cwd)?;
+    let mut env = env.clone();
+    // Dropped after the run: scripts that call Copilot as if it were Claude are understood while it goes on.
+    let _shim = shim(door.agent(), &settings.run_id, &mut env);
+    let env = &env;
     let name = plan.root().recipe.name.clone();
     let mut lines = Lines::new(door.agent().name(), args.progress);
     let mut log = args.progress.then(|| transition_log(env, &name)).flatten();
@@ -212,6 +219,20 @@ fn start(args: &RunArgs, env: &Env, plan: Plan, settings: Settings, context: Con
     };
     let result = execute(execution, &mut seen).map_err(|error| (error.to_string(), 1))?;
     Ok(shown(args, &result))
+}
+
+/// Puts Copilot's stand-in first on PATH, if Copilot is the agent and `amplihack` lies beside this program.
+fn shim(agent: AgentBinary, run_id: &str, env: &mut Env) -> Option<Shim> {
+    let home = env.amplihack_home().filter(|_| agent == AgentBinary::Copilot)?;
+    let program = sys::own_file().ok()?.with_file_name("amplihack");
+    let stand_in = CopilotShim { directory: home.join("shims").join(run_id), program };
+    if !stand_in.program.is_file() {
+        return None;
+    }
+    stand_in.put_first(env).unwrap_or_else(|error| {
+        tell(&format!("warning: Copilot is called without its flags being normalised: {error}"));
+        None
+    })
 }
 
 fn transition_log(env: &Env, name: &str) -> Option<TransitionLog> {

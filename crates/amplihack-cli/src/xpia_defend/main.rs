@@ -3,6 +3,8 @@
 mod answer;
 mod args;
 mod judge;
+#[path = "../misread.rs"]
+mod misread;
 mod tables;
 
 use std::io::{self, Write};
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
         Ok(defend) => run(defend.command, &env).unwrap_or_else(|why| broken(&why)),
         Err(error) => {
             // Help and version go to stdout with 0; what cannot be read is explained on stderr.
+            let error = misread::printable(error);
             let told = error.print().is_ok();
             if error.exit_code() == 0 {
                 return if told { ExitCode::SUCCESS } else { ExitCode::from(2) };

@@ -35,6 +35,20 @@ fn a_request_for_a_channel_is_met_or_degraded_with_one_warning() {
 }
 
 #[test]
+fn a_step_of_a_recipe_takes_the_requested_channel() {
+    let mut sandbox = fakes();
+    sandbox.write("work/a.yaml", "name: a\nsteps:\n  - {id: p, type: agent, prompt: SHORTPROMPT}\n");
+    for (value, kind) in [("stdin", StdinKind::Pipe), ("argv", StdinKind::Null), ("auto", StdinKind::Null)] {
+        sandbox.set("AMPLIHACK_PROMPT_DELIVERY", value);
+        prepare(&sandbox, &["recipe", "run", "a.yaml", "--agent", "claude"]).output();
+        let record = sandbox.runs().pop().unwrap();
+        assert_eq!(record.stdin_kind, kind, "{value}");
+        let on_argv = record.args().iter().any(|word| word.lossy().contains("SHORTPROMPT"));
+        assert_eq!(on_argv, kind == StdinKind::Null, "{value}");
+    }
+}
+
+#[test]
 fn amplifier_takes_argv_only_and_says_so_before_anything_is_started() {
     let mut sandbox = bare();
     sandbox.amplifier_stand_in();

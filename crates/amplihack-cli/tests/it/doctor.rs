@@ -75,6 +75,7 @@ fn prompt_delivery_is_reported_for_each_request() {
         let output = doctor(&sandbox, &[]);
         let text = shown(&sandbox, output.assert_code(0));
         let (block, _) = text.split_once("\nActive agent").unwrap();
+        assert!(!text.contains("pigeon"), "a value that is none may be a prompt");
         let stderr = text.split_once("--- stderr\n").map_or("", |(_, stderr)| stderr);
         report.extend(["=== ", request, "\n", block, stderr]);
     }

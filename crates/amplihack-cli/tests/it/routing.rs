@@ -9,7 +9,7 @@ use crate::scene::{CONTEXT, masked, repository, variable, when_written, which, w
 use crate::world::{amplihack, prepare, run};
 
 /// Waits for `path`, in a shell script.
-fn until(path: &str) -> String {
+pub(crate) fn until(path: &str) -> String {
     format!("until [ -e {path} ]; do sleep 0.01; done")
 }
 
@@ -194,4 +194,120 @@ fn nested_repositories_and_directories_below_them_have_their_own_agent() {
     assert_eq!(at(&inner.join("src/deep"), &["which"]), "codex");
     assert_eq!(at(&sandbox.work().join("src/deep"), &["which"]), "claude");
     assert_eq!(at(&sandbox.work().join("vendor"), &["which"]), "claude");
+}
+
+/// A recipe with one agent step.
+pub(crate) const ASKS: &str = "name: asks\nsteps:\n  - {id: b, type: agent, prompt: hi}\n";
+
+/// The recipe by `recipe-runner-rs`.
+fn runner(sandbox: &Sandbox, args: &[&str]) -> amplihack_testkit::Output {
+    let mut command = sandbox.command(env!("CARGO_BIN_EXE_recipe-runner-rs"));
+    command.arg("asks.yaml").args(args);
+    Run::new(command).output()
+}
+
+/// The names of the agents that were started, in their order.
+pub(crate) fn started(sandbox: &Sandbox) -> Vec<String> {
+    sandbox.runs().into_iter().map(|record| record.name).collect()
+}
+
+#[test]
+fn the_recipe_runner_starts_the_agent_in_charge_and_leaves_it_in_charge() {
+    let mut sandbox = repository(&["claude", "copilot", "codex"]);
+    sandbox.write("work/asks.yaml", ASKS);
+    runner(&sandbox, &[]).assert_code(0);
+    assert_eq!(started(&sandbox), ["claude"], "the predecessor's default, where nothing says which");
+    run(&sandbox, &["copilot", "-p", "hi"]).assert_code(0);
+    let output = runner(&sandbox, &["--output-format", "json"]);
+    output.assert_code(0);
+    assert_eq!(started(&sandbox), ["claude", "copilot", "copilot"]);
+    assert_eq!(which(&sandbox)["agent"], "copilot");
+
+    // A tmux server's variables of a launch that has ended.
+    run(&sandbox, &["codex", "-p", "hi"]).assert_code(0);
+    sandbox.set("AMPLIHACK_AGENT_BINARY", "claude");
+    sandbox.set("AMPLIHACK_AGENT_BINARY_SET", "20260101T000000Z-000000000000:claude");
+    runner(&sandbox, &[]).assert_code(0);
+    assert_eq!(started(&sandbox)[3..], ["codex", "codex"]);
+    assert_eq!(which(&sandbox)["agent"], "codex");
+
+    sandbox.unset("AMPLIHACK_AGENT_BINARY_SET");
+    runner(&sandbox, &[]).assert_code(0);
+    assert_eq!(started(&sandbox)[5..], ["claude"], "by hand");
+    runner(&sandbox, &["--agent-binary", "copilot"]).assert_code(0);
+    assert_eq!(started(&sandbox)[6..], ["copilot"], "by option");
+}
+
+/// Every front end that starts an agent by a variable or an option.
+#[test]
+fn names_are_read_alike_everywhere_and_a_rejected_one_reaches_no_terminal_raw() {
+    let mut sandbox = repository(&["claude", "copilot", "codex"]);
+    sandbox.write("work/asks.yaml", ASKS);
+    run(&sandbox, &["claude", "-p", "hi"]).assert_code(0);
+    sandbox.run("git", ["commit", "--quiet", "--allow-empty", "-m", "first"]).assert_code(0);
+    sandbox.write("work/task.txt", "hi\n");
+    for name in ["CODEX", " CoDeX "] {
+        let before = started(&sandbox).len();
+        sandbox.set("AMPLIHACK_AGENT_BINARY", name);
+        run(&sandbox, &["which"]).assert_stdout("codex\n").assert_stderr("");
+        runner(&sandbox, &[]).assert_code(0);
+        // The fakes report no result, so that the step fails; who was started is what counts.
+        run(&sandbox, &["recipe", "run", "asks.yaml"]).assert_code(1);
+        run(&sandbox, &["launch", "-p", "hi"]).assert_code(0);
+        sandbox.unset("AMPLIHACK_AGENT_BINARY");
+        runner(&sandbox, &["--agent-binary", name]).assert_code(0);
+        run(&sandbox, &["recipe", "run", "asks.yaml", "--agent", name]).assert_code(1);
+        run(&sandbox, &["auto", "--agent", name, "--max-turns", "1", "--task", "hi"]);
+        assert_eq!(started(&sandbox)[before..], vec!["codex"; 6][..], "{name:?}");
+        run(&sandbox, &["claude", "-p", "hi"]).assert_code(0);
+        run(&sandbox, &["auto", "--fallback", name, "--max-turns", "1", "--task", "hi"]);
+        run(&sandbox, &["parallel", "--agents", name, "--max-turns", "1", "--task-file", "task.txt"]);
+        assert_eq!(started(&sandbox)[before + 6..], ["claude", "claude", "codex"]);
+        sandbox.write(
+            "home/.config/amplihack/config.toml",
+            format!("[agents.\"{name}\"]\npath = \"/x/codex\"\n"),
+        );
+        let shown = run(&sandbox, &["config", "show"]);
+        assert!(shown.stdout_text().contains("agents.codex.path = /x/codex"), "{}", shown.stdout_text());
+        std::fs::remove_file(sandbox.home().join(".config/amplihack/config.toml")).unwrap();
+        run(&sandbox, &["policy", "export", "--for", name]).assert_code(0);
+        run(&sandbox, &["claude", "-p", "hi"]).assert_code(0);
+    }
+    let long = "x".repeat(100_000);
+    for name in ["bash", "\u{1b}[31mred", "../claude", "a\nb", &long] {
+        let before = started(&sandbox).len();
+        sandbox.set("AMPLIHACK_AGENT_BINARY", name);
+        let outputs = [
+            run(&sandbox, &["which"]),
+            runner(&sandbox, &[]),
+            run(&sandbox, &["recipe", "run", "asks.yaml"]),
+        ];
+        sandbox.unset("AMPLIHACK_AGENT_BINARY");
+        for output in outputs {
+            output.assert_stderr_has("AMPLIHACK_AGENT_BINARY");
+            assert_harmless(&output, name);
+        }
+        assert_eq!(started(&sandbox)[before..], ["claude", "claude"], "{name:.40}");
+        for output in [
+            runner(&sandbox, &["--agent-binary", name]),
+            run(&sandbox, &["recipe", "run", "asks.yaml", "--agent", name]),
+            run(&sandbox, &["auto", "--fallback", name, "--task", "hi"]),
+            run(&sandbox, &["parallel", "--agents", name, "--task-file", "task.txt"]),
+            run(&sandbox, &["policy", "export", "--for", name]),
+            run(&sandbox, &[name]),
+        ] {
+            output.assert_code(2);
+            assert_harmless(&output, name);
+        }
+        assert_eq!(started(&sandbox).len(), before + 2);
+    }
+}
+
+#[track_caller]
+fn assert_harmless(output: &amplihack_testkit::Output, name: &str) {
+    for text in [output.stdout_text(), output.stderr_text()] {
+        assert!(!text.contains('\u{1b}'), "{name:.40}: {text:?}");
+        assert!(text.len() < 4000, "{name:.40}: {} bytes", text.len());
+        assert!(!text.contains("a\nb"), "{text:?}");
+    }
 }

@@ -64,6 +64,14 @@ fn a_recipe_without_an_agent_of_its_own_uses_the_one_in_charge() {
 }
 
 #[test]
+fn a_recipe_where_nothing_was_launched_uses_the_default() {
+    let sandbox = repository(&["claude", "copilot"]);
+    sandbox.write("work/a.yaml", "name: a\nsteps:\n  - {id: p, type: agent, prompt: hi}\n");
+    run(&sandbox, &["recipe", "run", "a.yaml"]);
+    assert_eq!(sandbox.only_run().name, "copilot");
+}
+
+#[test]
 fn one_variable_decides_for_one_command() {
     let mut sandbox = repository(&["claude", "codex"]);
     run(&sandbox, &["claude", "-p", "hi"]).assert_code(0);

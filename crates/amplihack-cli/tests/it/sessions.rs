@@ -28,8 +28,11 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 
 /// The one session's directory.
 fn kept(sandbox: &Sandbox) -> PathBuf {
-    let mut all = fs::read_dir(sandbox.home().join(".amplihack/sessions")).unwrap();
-    let one = all.next().unwrap().unwrap().path();
+    let all = fs::read_dir(sandbox.home().join(".amplihack/sessions")).unwrap();
+    // Beside the sessions there is an index of those that run.
+    let is_session = |path: &PathBuf| !path.file_name().unwrap().to_string_lossy().starts_with('.');
+    let mut all = all.map(|entry| entry.unwrap().path()).filter(is_session);
+    let one = all.next().unwrap();
     assert!(all.next().is_none());
     one
 }

@@ -16,9 +16,10 @@ use std::time::{Duration, SystemTime};
 
 use amplihack_agent::profile;
 use amplihack_policy::secrets::redact;
-use amplihack_utils::agent_binary::AgentBinary;
+use amplihack_utils::agent_binary::{AgentBinary, MARK_VAR};
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::{Durability, write_atomic};
+use amplihack_utils::launcher_context::SESSION_VAR;
 
 pub use error::OnceError;
 pub use id::Id;
@@ -151,8 +152,7 @@ pub fn session_mark(env: &Env) -> Option<OsString> {
 }
 
 /// What a launch sets for its descendants. The agent's name alone is no mark: a user may set it for good.
-const OWN_MARKS: [&str; 3] =
-    ["AMPLIHACK_SESSION_ID", "AMPLIHACK_SESSION_DEPTH", "AMPLIHACK_AGENT_BINARY_SET"];
+const OWN_MARKS: [&str; 3] = [SESSION_VAR, "AMPLIHACK_SESSION_DEPTH", MARK_VAR];
 /// What agents set for their tools beside the marks that a launch removes.
 const AGENT_MARKS: [&str; 6] =
     ["CODEX_SANDBOX", "CODEX_THREAD_", "CODEX_CI", "COPILOT_AGENT_", "AGENT_THREAD_ID", "AMP_CURRENT_THREAD"];

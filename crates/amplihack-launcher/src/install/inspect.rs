@@ -89,10 +89,9 @@ pub(crate) fn broken_registration(agent: AgentBinary, env: &Env, cwd: &Path) -> 
     let places = Places::of(env).ok()?;
     let path = places.registration(agent, &Scope::User).filter(|_| agent != AgentBinary::Amp)?;
     match state(agent, &Scope::User, &places, &path, env, cwd, false) {
-        Ok(State::Off(_)) => None,
+        // What is switched off is the user's wish, and whose the trouble is in a file that cannot be read is not known.
+        Ok(State::Off(_)) | Err(_) => None,
         Ok(state) => state.fault(agent),
-        // Whose the trouble is in a file that cannot be read is not known.
-        Err(_) => None,
     }
 }
 

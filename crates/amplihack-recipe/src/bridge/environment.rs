@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
+use amplihack_utils::agent_binary::ENV_VAR;
 use amplihack_utils::env::Env;
 
 use super::error::BridgeError;
 
 /// Everything that passes; all else, keys and tokens above all, stays here.
 const ALLOWED: &[&str] = &[
-    "AMPLIHACK_AGENT_BINARY",
+    ENV_VAR,
     "AMPLIHACK_HOME",
     "AMPLIHACK_MAX_DEPTH",
     "AMPLIHACK_MAX_SESSIONS",
     "AMPLIHACK_NONINTERACTIVE",
+    "AMPLIHACK_PROMPT_DELIVERY",
     "AMPLIHACK_RECIPE_LOG",
     "AMPLIHACK_SESSION_DEPTH",
     "AMPLIHACK_SESSION_ID",

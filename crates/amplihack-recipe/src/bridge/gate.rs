@@ -12,7 +12,7 @@ use super::error::BridgeError;
 
 /// The oldest runner that will do.
 const MINIMUM: &str = "0.3.5";
-const MINIMUM_NUMBERS: [u64; 3] = [0, 3, 5];
+const MINIMUM_NUMBERS: [&str; 3] = ["0", "3", "5"];
 /// How long a runner may take to tell its version.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// What the runner calls itself.
@@ -66,7 +66,8 @@ pub fn version_of(output: &str, runner: &Path) -> Result<String, BridgeError> {
 
 /// Numbers between dots, and whether they are those of a pre-release.
 struct Version {
-    numbers: Vec<u64>,
+    /// Digits without zeros before them, so that no number is too large.
+    numbers: Vec<String>,
     before: bool,
 }
 
@@ -78,17 +79,27 @@ impl Version {
             Some(_) => return None,
             None => (text, false),
         };
-        let digits =
-            |part: &str| part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok())?;
-        let numbers: Vec<u64> = numbers.split('.').map(digits).collect::<Option<_>>()?;
+        let digits = |part: &str| {
+            let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            is_number.then(|| match part.trim_start_matches('0') {
+                "" => "0".to_owned(),
+                number => number.to_owned(),
+            })
+        };
+        let numbers: Vec<String> = numbers.split('.').map(digits).collect::<Option<_>>()?;
         // A single number may be a build's, or a year.
         (numbers.len() > 1).then_some(Self { numbers, before })
     }
 
-    fn is_older_than(&self, other: [u64; 3]) -> bool {
-        let filled = |numbers: &[u64], at: usize| numbers.get(at).copied().unwrap_or(0);
-        let length = self.numbers.len().max(other.len());
-        let order = (0..length).map(|at| filled(&self.numbers, at).cmp(&filled(&other, at)));
+    fn is_older_than(&self, other: [&str; 3]) -> bool {
+        let own: Vec<&str> = self.numbers.iter().map(String::as_str).collect();
+        // Of two numbers without zeros before them the longer one is the larger.
+        let filled = |numbers: &[&str], at: usize| {
+            let number = numbers.get(at).copied().unwrap_or("0");
+            (number.len(), number.to_owned())
+        };
+        let length = own.len().max(other.len());
+        let order = (0..length).map(|at| filled(&own, at).cmp(&filled(&other, at)));
         match order.into_iter().find(|order| order.is_ne()) {
             Some(order) => order == Ordering::Less,
             None => self.before,

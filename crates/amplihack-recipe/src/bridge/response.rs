@@ -44,6 +44,8 @@ pub struct Step {
     pub error: Option<String>,
     /// How long it took, in seconds, if the runner tells.
     pub duration: Option<f64>,
+    /// What the launch of its agent warned about.
+    pub warnings: Vec<String>,
 }
 
 /// How a step ended.
@@ -180,7 +182,13 @@ fn step(mut result: Map<String, Value>) -> Step {
     };
     let (output, error) =
         (text("output").unwrap_or_default(), text("error").filter(|error| !error.is_empty()));
-    Step { id, status, output, error, duration: result.get("duration").and_then(Value::as_f64) }
+    let warnings = match result.remove("warnings") {
+        Some(Value::Array(warnings)) => {
+            warnings.into_iter().filter_map(|warning| warning.as_str().map(str::to_owned)).collect()
+        }
+        _ => Vec::new(),
+    };
+    Step { id, status, output, error, duration: result.get("duration").and_then(Value::as_f64), warnings }
 }
 
 /// The last lines of stderr that say something: progress and heartbeats only if there is nothing else.
@@ -274,7 +282,7 @@ mod tests {
     fn steps_are_read_with_what_is_there() {
         let stdout = r#"{"recipe_name": "own", "success": true, "context": {"n": 1}, "step_results": [
             {"step_id": "a", "status": "COMPLETED", "output": "x", "error": "", "duration": 0.5},
-            {"status": "exploded", "output": {"k": [1]}, "error": null}]}"#;
+            {"status": "exploded", "output": {"k": [1]}, "error": null, "warnings": ["runs without a guard", 7]}]}"#;
         let response = judge(Exit::Code(0), &captured(stdout.as_bytes()), b"", "r").unwrap();
         assert_eq!(response.recipe_name, "own");
         assert_eq!(response.context["n"], 1);
@@ -285,6 +293,7 @@ mod tests {
             output: "x".into(),
             error: None,
             duration: Some(0.5),
+            warnings: Vec::new(),
         };
         assert_eq!(*first, expected);
         let expected = Step {
@@ -293,6 +302,7 @@ mod tests {
             output: "{\"k\":[1]}".into(),
             error: None,
             duration: None,
+            warnings: vec!["runs without a guard".into()],
         };
         assert_eq!(*second, expected);
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use amplihack_agent::{AgentBinary, lookup};
 use amplihack_launcher::copilot::shim::{Shim, install_into};
 use amplihack_session::{Deadlines, Outcome, Output, RunSpec, Why, run_blocking};
-use amplihack_utils::agent_binary::ENV_VAR;
+use amplihack_utils::agent_binary::{System, resolve_in};
 use amplihack_utils::env::Env;
 use amplihack_utils::sys::{arg_limits, exec_cost};
 
@@ -19,6 +19,8 @@ use super::find::{Found, find};
 use super::gate;
 use super::response::{LIMIT, Response, judge};
 use super::spill::{self, Spill};
+use crate::find::read;
+use crate::run::warnings;
 
 /// The variable that agents take the project's directory from.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
@@ -90,12 +92,12 @@ impl Request {
 pub enum Notice {
     /// The first banner.
     Starting {
-        /// The recipe as it was asked for.
+        /// The recipe's name.
         recipe: String,
     },
     /// The second banner: the runner is about to be called.
     Executing {
-        /// The recipe as it was asked for.
+        /// The recipe's name.
         recipe: String,
     },
     /// `RECIPE_RUNNER_RS_PATH` names no program.
@@ -104,6 +106,11 @@ pub enum Notice {
         named: PathBuf,
         /// The runner that is taken.
         runner: PathBuf,
+    },
+    /// The runner warns, where its own lines are not shown.
+    Warned {
+        /// Its text.
+        warning: String,
     },
     /// What the runner started is still there.
     Survivors {
@@ -128,6 +135,7 @@ impl fmt::Display for Notice {
                 named.display(),
                 runner.display()
             ),
+            Self::Warned { warning } => f.write_str(warning),
             Self::Survivors { processes } => write!(f, "still running after the recipe: {processes}"),
             Self::NoShim { why } => write!(f, "Copilot is called without its flags being normalised: {why}"),
         }
@@ -140,8 +148,8 @@ impl fmt::Display for Notice {
 pub fn run(request: &Request, env: &Env, tell: &mut dyn FnMut(Notice)) -> Result<Response, BridgeError> {
     install_timeout(env)?;
     let directory = entered(&request.working_dir)?;
-    let recipe = request.recipe.display().to_string();
     let target = target(&request.recipe, &directory)?;
+    let recipe = name(&request.recipe, &target);
     tell(Notice::Starting { recipe: recipe.clone() });
     let Found { path: runner, passed_over } = find(request.runner.as_deref(), env)?;
     if let Some(named) = passed_over {
@@ -152,7 +160,7 @@ pub fn run(request: &Request, env: &Env, tell: &mut dyn FnMut(Notice)) -> Result
         child_env.set(PROJECT, &directory);
     }
     gate::check(&runner, &child_env)?;
-    let shim = shim(request, &mut child_env, tell);
+    let shim = shim(request, &directory, &mut child_env, tell);
     let mut args = arguments(request, target, &directory);
     let cost = exec_cost(runner.as_os_str(), args.iter().map(OsString::as_os_str), child_env.iter());
     let room = arg_limits().total.saturating_sub(cost + SPARE);
@@ -169,13 +177,19 @@ pub fn run(request: &Request, env: &Env, tell: &mut dyn FnMut(Notice)) -> Result
         let processes: Vec<String> = outcome.survivors.iter().map(ToString::to_string).collect();
         tell(Notice::Survivors { processes: processes.join(", ") });
     }
+    if !request.progress {
+        let said = String::from_utf8_lossy(&outcome.stderr.bytes);
+        for warning in warnings(&said) {
+            tell(Notice::Warned { warning });
+        }
+    }
     answer(&outcome, &recipe)
 }
 
 fn spec(request: &Request, command: Command, spilled: Spill, shim: Option<Shim>) -> RunSpec {
     RunSpec {
         stdout: Output::Head(LIMIT),
-        stderr: if request.progress { Output::Inherit } else { Output::Tail(STDERR) },
+        stderr: if request.progress { Output::Forward(STDERR) } else { Output::Tail(STDERR) },
         deadlines: Deadlines { total: request.deadline, ..Deadlines::default() },
         keep: Box::new((spilled, shim)),
         subreaper: request.owner,
@@ -214,6 +228,12 @@ fn target(recipe: &Path, directory: &Path) -> Result<OsString, BridgeError> {
     }
 }
 
+/// What the recipe is called: by itself if it is a file that can be read, else as it was asked for.
+fn name(recipe: &Path, target: &OsStr) -> String {
+    let read = read(Path::new(target)).ok().map(|recipe| recipe.name).filter(|name| !name.is_empty());
+    read.unwrap_or_else(|| recipe.display().to_string())
+}
+
 fn arguments(request: &Request, target: OsString, directory: &Path) -> Vec<OsString> {
     let mut args: Vec<OsString> =
         vec![target, "--output-format".into(), "json".into(), "-C".into(), directory.into()];
@@ -230,9 +250,10 @@ fn arguments(request: &Request, target: OsString, directory: &Path) -> Vec<OsStr
 }
 
 /// Puts the shim first on the runner's PATH, if Copilot is in charge and there is one to be called.
-fn shim(request: &Request, env: &mut Env, tell: &mut dyn FnMut(Notice)) -> Option<Shim> {
+fn shim(request: &Request, directory: &Path, env: &mut Env, tell: &mut dyn FnMut(Notice)) -> Option<Shim> {
     let wanted = request.copilot.as_ref()?;
-    if env.get(ENV_VAR).is_none_or(|agent| agent != OsStr::new(AgentBinary::Copilot.name())) {
+    let in_charge = resolve_in(directory, env, &System::new(env), jiff::Timestamp::now()).agent;
+    if in_charge != AgentBinary::Copilot {
         return None;
     }
     wanted.put_first(env).unwrap_or_else(|error| {

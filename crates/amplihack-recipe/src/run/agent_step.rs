@@ -10,7 +10,9 @@ use amplihack_agent::event::FailKind;
 use amplihack_agent::{AgentBinary, Capability, End, Installed, Options, Permissions, RunMode};
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::discover::{Versions, discover};
-use amplihack_launcher::{Hosting, LaunchRequest, Streams, Task as LaunchTask, Wanted, plan, start_events};
+use amplihack_launcher::{
+    Hosting, LaunchRequest, Notice, Streams, Task as LaunchTask, Wanted, plan, start_events,
+};
 use amplihack_session::Deadlines;
 use amplihack_session::journal::Recorded;
 use amplihack_session::step::StepProgram;
@@ -120,7 +122,11 @@ async fn by_launcher(
         },
     };
     if let Ended::Program(end) = ran.ended {
-        ran.ended = Ended::Agent(of_program(launcher, ask, end));
+        let end = of_program(launcher, ask, end);
+        for message in &end.warnings {
+            world.tell(Entry::Warning { path: task.path.clone(), message: message.clone() });
+        }
+        ran.ended = Ended::Agent(end);
     } else if let Ended::NotStarted(error) = ran.ended {
         let program = launcher.program.display();
         ran.ended = Ended::NotStarted(format!("agent step failed: {program} {}: {error}", launcher.agent));
@@ -198,6 +204,7 @@ fn of_program(launcher: &Launcher, ask: &Ask, end: ProgramEnd) -> AgentEnd {
         exit: end.exit,
         session: None,
         usage: amplihack_agent::event::Totals::default(),
+        warnings: end.warnings,
     }
 }
 
@@ -282,13 +289,21 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Ende
     };
     let mut plan = plan(request, env, &own.config).map_err(|error| error.to_string())?;
     plan.record = Some(world.spool.list().map_err(|error| error.to_string())?);
-    let mut notices = std::mem::take(&mut plan.notices);
+    // Told at once: whoever waits for a long step knows by then that nothing guards it.
+    let tell = |notices: &[Notice]| {
+        let told: Vec<String> = notices.iter().map(ToString::to_string).collect();
+        for message in &told {
+            world.tell(Entry::Warning { path: task.path.clone(), message: message.clone() });
+        }
+        told
+    };
+    let mut warnings = tell(&std::mem::take(&mut plan.notices));
     let deadlines = Deadlines { total: ask.timeout, ..Deadlines::default() };
     let streams = Streams { deadlines, ..Streams::default() };
     let wanted = Wanted { raw: false, fail_on_denial: false };
     let (launched, more) =
         start_events(plan, own.hosting, streams, wanted).await.map_err(|error| error.to_string())?;
-    notices.extend(more);
+    warnings.extend(tell(&more));
     let session = launched.session().to_string();
     world.tell(Entry::Session {
         path: task.path.clone(),
@@ -296,16 +311,13 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Ende
         session: session.clone(),
     });
     let ended = launched.finish().await.map_err(|error| error.to_string())?;
-    notices.extend(ended.notices);
-    for notice in notices {
-        world.tell(Entry::Warning { path: task.path.clone(), message: notice.to_string() });
-    }
+    warnings.extend(tell(&ended.notices));
     let finished = ended.finished;
     if matches!(finished.outcome.why, amplihack_session::Why::Interrupted(_)) {
         return Ok(Ended::Interrupted);
     }
     let stderr = String::from_utf8_lossy(&finished.outcome.stderr.bytes);
-    Ok(Ended::Agent(of_end(own, &finished.end, &session, finished.usage, &stderr)))
+    Ok(Ended::Agent(AgentEnd { warnings, ..of_end(own, &finished.end, &session, finished.usage, &stderr) }))
 }
 
 fn of_end(
@@ -343,6 +355,7 @@ fn of_end(
         exit: summary.exit,
         session: Some(session.to_owned()),
         usage,
+        warnings: Vec::new(),
     }
 }
 

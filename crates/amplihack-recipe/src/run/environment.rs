@@ -1,5 +1,6 @@
 //! The environment that a run's steps get.
 
+use amplihack_utils::agent_binary::ENV_VAR;
 use amplihack_utils::env::Env;
 
 use crate::journal::RUN_ID;
@@ -8,7 +9,6 @@ const DEPTH: &str = "AMPLIHACK_SESSION_DEPTH";
 const MAX_DEPTH: &str = "AMPLIHACK_MAX_DEPTH";
 const TREE: &str = "AMPLIHACK_TREE_ID";
 const MAX_SESSIONS: &str = "AMPLIHACK_MAX_SESSIONS";
-const AGENT: &str = "AMPLIHACK_AGENT_BINARY";
 
 /// What a run may not be: deeper inside other runs and launches than allowed.
 ///
@@ -52,7 +52,7 @@ pub(crate) fn of_scripts(env: &Env, run_id: &str, depth: u64, limit: u64, agent:
     }
     own.set(RUN_ID, run_id);
     own.set(DEPTH, depth.to_string());
-    own.set(AGENT, agent);
+    own.set(ENV_VAR, agent);
     for (name, value) in
         [(TREE, run_id.to_owned()), (MAX_DEPTH, limit.to_string()), (MAX_SESSIONS, "10".to_owned())]
     {

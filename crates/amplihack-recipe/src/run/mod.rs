@@ -30,6 +30,7 @@ pub(crate) use preflight::preflight;
 use crate::journal::Entry;
 use crate::result::{RunResult, StepResult};
 use crate::script::Prepared;
+pub(crate) use process::warnings;
 
 /// How a run is to go.
 #[derive(Debug, Clone)]
@@ -180,6 +181,8 @@ pub struct ProgramEnd {
     pub output_bytes: Option<u64>,
     /// The end of its standard error.
     pub error: String,
+    /// The lines of its standard error that begin as this project's warnings do.
+    pub warnings: Vec<String>,
     /// Some output is lost, since there was no room for it.
     pub lost: bool,
 }
@@ -203,6 +206,8 @@ pub struct AgentEnd {
     pub session: Option<String>,
     /// What it used.
     pub usage: Totals,
+    /// What its launch warned about.
+    pub warnings: Vec<String>,
 }
 
 /// What the machine is told.

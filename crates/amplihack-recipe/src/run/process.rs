@@ -147,18 +147,44 @@ pub(super) fn adopted(world: &World, name: &str) -> Option<Ended> {
 }
 
 fn said(record: Option<StepRecord>, timed_out: bool, outputs: &[Spooled; 2]) -> Ended {
-    let read = || Ok::<_, io::Error>((outputs[0].head(OUTPUT)?, outputs[1].tail(ERROR)?));
+    let read =
+        || Ok::<_, io::Error>((outputs[0].head(OUTPUT)?, outputs[1].tail(ERROR)?, warned(&outputs[1])?));
     match read() {
         Err(error) => Ended::NotStarted(format!("the step's output cannot be read back: {error}")),
-        Ok((output, error)) => Ended::Program(ProgramEnd {
+        Ok((output, error, warnings)) => Ended::Program(ProgramEnd {
             exit: record.map(|record| record.exit),
             timed_out,
             output: trimmed(text(output)),
             output_bytes: (outputs[0].len() > OUTPUT as u64).then(|| outputs[0].len()),
             error: text(error),
+            warnings,
             lost: record.is_some_and(|record| record.lost),
         }),
     }
+}
+
+/// As much of standard error's beginning and end as is searched for warnings: a launch gives them before and after its agent.
+const WARNED: usize = 32 * 1024;
+
+/// The warnings in what a program wrote to standard error, each once.
+fn warned(error: &Spooled) -> io::Result<Vec<String>> {
+    let mut said = error.head(WARNED)?;
+    if error.len() > WARNED as u64 {
+        said.push(b'\n');
+        said.extend(error.tail(WARNED)?);
+    }
+    Ok(warnings(&text(said)))
+}
+
+/// The warnings of this project in `said`, as text behind their mark, each once.
+pub(crate) fn warnings(said: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for warning in said.lines().filter_map(|line| line.strip_prefix("warning: ")) {
+        if !found.iter().any(|known| known == warning) {
+            found.push(warning.to_owned());
+        }
+    }
+    found
 }
 
 /// Bytes that are no UTF-8 are replaced.

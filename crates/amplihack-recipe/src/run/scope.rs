@@ -39,6 +39,8 @@ pub(super) struct Scope {
 
 /// A step that is being done.
 pub(super) struct Active {
+    /// What the launches of its agent warned about, each once.
+    pub(super) warnings: Vec<String>,
     pub(super) scope: usize,
     /// Its number in the recipe.
     pub(super) index: usize,

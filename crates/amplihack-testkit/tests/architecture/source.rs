@@ -1,5 +1,6 @@
-//! A Rust file as the rules see it: code without comments, without the insides of strings, without unit tests.
+//! A Rust file as the rules see it: code without comments and unit tests, with or without the insides of strings.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// One Rust file.
@@ -10,14 +11,19 @@ pub(crate) struct Source {
     pub(crate) text: String,
     /// What ships: comments, insides of strings and unit tests are blanks, line breaks stay.
     pub(crate) code: String,
+    /// As `code`, with the insides of strings.
+    pub(crate) quoting: String,
 }
 
 impl Source {
     pub(crate) fn read(path: PathBuf) -> Self {
         let text = std::fs::read_to_string(amplihack_testkit::workspace().join(&path))
             .expect("Rust files are UTF-8");
-        let code = without_unit_tests(&without_text(&text));
-        Self { path, text, code }
+        let plain = without_text(&text, Strings::Blank);
+        let tests = unit_tests(&plain);
+        let code = blanked(plain, &tests);
+        let quoting = blanked(without_text(&text, Strings::Stay), &tests);
+        Self { path, text, code, quoting }
     }
 
     /// Whether it lies in or is `place`, a path below the root.
@@ -43,8 +49,16 @@ impl Source {
 
     /// Every place where `needle` stands as a whole word in what ships, as `path:line`.
     pub(crate) fn places(&self, needle: &str) -> Vec<String> {
-        self.code
-            .lines()
+        self.lines_with(&self.code, needle)
+    }
+
+    /// Every place where `needle` stands as a whole word in what ships or in a string of it, as `path:line`.
+    pub(crate) fn quoting_places(&self, needle: &str) -> Vec<String> {
+        self.lines_with(&self.quoting, needle)
+    }
+
+    fn lines_with(&self, text: &str, needle: &str) -> Vec<String> {
+        text.lines()
             .enumerate()
             .filter(|(_, line)| has_word(line, needle))
             .map(|(index, line)| format!("{}:{}: {}", self.path.display(), index + 1, line.trim()))
@@ -64,13 +78,21 @@ pub(crate) fn has_word(line: &str, needle: &str) -> bool {
     })
 }
 
-/// Comments and the insides of string and character literals as blanks.
-fn without_text(source: &str) -> String {
+/// What becomes of string and character literals.
+#[derive(Clone, Copy, PartialEq)]
+enum Strings {
+    Blank,
+    Stay,
+}
+
+/// Comments, and string and character literals unless they stay, as blanks.
+fn without_text(source: &str, strings: Strings) -> String {
     let bytes = source.as_bytes();
     let mut code = bytes.to_vec();
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
+        let is_comment = rest.starts_with(b"//") || rest.starts_with(b"/*");
         let end = if rest.starts_with(b"//") {
             at + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())
         } else if rest.starts_with(b"/*") {
@@ -86,6 +108,10 @@ fn without_text(source: &str) -> String {
             continue;
         };
         let end = end.min(bytes.len());
+        if !is_comment && strings == Strings::Stay {
+            at = end.max(at + 1);
+            continue;
+        }
         for byte in &mut code[at..end] {
             if *byte != b'\n' {
                 *byte = b' ';
@@ -148,13 +174,14 @@ fn character(rest: &[u8]) -> usize {
     if rest.get(1 + width) == Some(&b'\'') { width + 2 } else { 1 }
 }
 
-/// Bodies of `#[cfg(test)]` items as blanks.
-fn without_unit_tests(code: &str) -> String {
-    let mut code = code.as_bytes().to_vec();
+/// Where `#[cfg(test)]` items stand in `code`, whose strings are blanks.
+fn unit_tests(code: &str) -> Vec<Range<usize>> {
+    let code = code.as_bytes();
     let mark = b"#[cfg(test)]";
+    let mut found = Vec::new();
     let mut at = 0;
-    while let Some(found) = code[at..].windows(mark.len()).position(|window| window == mark) {
-        let start = at + found;
+    while let Some(next) = code[at..].windows(mark.len()).position(|window| window == mark) {
+        let start = at + next;
         let (mut depth, mut end) = (0usize, start + mark.len());
         while end < code.len() {
             match code[end] {
@@ -168,10 +195,23 @@ fn without_unit_tests(code: &str) -> String {
                 break;
             }
         }
-        code[start..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        found.push(start..end);
         at = end;
     }
-    String::from_utf8(code).expect("only ASCII was replaced within whole items")
+    found
+}
+
+/// `text` with blanks at `ranges`.
+fn blanked(text: String, ranges: &[Range<usize>]) -> String {
+    let mut text = text.into_bytes();
+    for range in ranges {
+        text[range.clone()].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+    }
+    String::from_utf8(text).expect("whole items were replaced")
+}
+
+fn without_unit_tests(code: &str) -> String {
+    blanked(code.to_owned(), &unit_tests(code))
 }
 
 #[test]
@@ -179,10 +219,13 @@ fn text_is_not_code() {
     let source = r##"let a = "unsafe"; // unsafe
 /* unsafe /* unsafe */ unsafe */ let b = 'u'; let c: &'static str = r#"unsafe " "#;
 let d = '"'; let e = '\''; let f = '漢'; let g = b"unsafe \" unsafe"; let h = unsafe { 1 };"##;
-    let code = without_text(source);
+    let code = without_text(source, Strings::Blank);
     assert_eq!(code.matches("unsafe").count(), 1, "{code}");
     assert!(code.contains("let h = unsafe { 1 };") && code.contains("static str"), "{code}");
     assert_eq!(code.lines().count(), 3);
+    let quoting = without_text(source, Strings::Stay);
+    assert_eq!(quoting.matches("unsafe").count(), 5, "{quoting}");
+    assert!(quoting.contains("r#\"unsafe \" \"#;") && !quoting.contains("//"), "{quoting}");
 }
 
 #[test]

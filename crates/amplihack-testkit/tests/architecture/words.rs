@@ -77,6 +77,31 @@ fn there_is_one_enumeration_of_agents() {
     assert!(found[0].starts_with("crates/amplihack-utils/src/agent_binary"), "{found:#?}");
 }
 
+/// Who may name the variable that names the agent: whoever reads it past the resolver would have to. Others write it by
+/// the constant.
+#[test]
+fn the_variable_of_the_agent_in_charge_has_one_owner() {
+    const OWNERS: [&str; 2] =
+        ["crates/amplihack-utils/src/agent_binary", "crates/amplihack-utils/src/env.rs"];
+    let named = |source: &Source, name: &str| {
+        if source.ships() { source.quoting_places(name) } else { Vec::new() }
+    };
+    let sources = sources();
+    let mut breaches = Vec::new();
+    for name in ["AMPLIHACK_AGENT_BINARY", "AMPLIHACK_AGENT_BINARY_SET"] {
+        let places: Vec<String> = sources.iter().flat_map(|source| named(source, name)).collect();
+        let is_owned = |place: &String| OWNERS.iter().any(|owner| place.starts_with(owner));
+        assert!(places.iter().any(is_owned), "the search finds {name} nowhere");
+        breaches.extend(places.into_iter().filter(|place| !is_owned(place)));
+    }
+    // The constant is for whoever writes the variable; reading it is the resolver's.
+    let reads = |source: &&Source| source.ships() && !OWNERS.iter().any(|owner| source.is_in(owner));
+    let lines = sources.iter().filter(reads).flat_map(|source| source.places("ENV_VAR"));
+    breaches
+        .extend(lines.filter(|line| [".get(", ".text(", ".path("].iter().any(|read| line.contains(read))));
+    none("the agent in charge is read past the resolver", breaches);
+}
+
 /// What only the builder of agent command lines writes. A second builder would have to name these.
 const BUILDER_ONLY: &[(&str, &str)] = &[
     ("struct DeliveredCommand", "crates/amplihack-agent/src"),

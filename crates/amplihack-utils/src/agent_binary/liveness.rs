@@ -1,10 +1,23 @@
-//! Whether a launching process still lives, told by its id and start time.
+//! Which launching processes still live, told by their ids and start times, and which of them a process descends from.
 
 use std::path::PathBuf;
 
+use super::{AgentBinary, MARK_VAR};
 use crate::env::Env;
-use crate::launcher_context::{SessionContext, SessionId};
+use crate::launcher_context::{SessionContext, SessionId, launches_of, may_have_launches};
 use crate::sys;
+
+/// How many processes are looked at on the way up from the one that asks.
+pub(crate) const MAX_ANCESTORS: usize = 64;
+
+/// The launch that a process descends from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AncestorLaunch {
+    /// Its agent.
+    pub agent: AgentBinary,
+    /// Its session; `None` if the launcher runs several of that agent and nothing tells which one it is.
+    pub session: Option<SessionId>,
+}
 
 /// What the resolver asks about processes. A trait, so that tests can answer.
 pub trait Liveness {
@@ -13,6 +26,11 @@ pub trait Liveness {
 
     /// Whether process `pid` lives and, if `start_time` is given (clock ticks since boot), is still the same one.
     fn process_lives(&self, pid: u32, start_time: Option<u64>) -> bool;
+
+    /// The launch, still running, whose launcher is the nearest ancestor of this process that has one.
+    fn nearest_ancestor(&self) -> Option<AncestorLaunch> {
+        None
+    }
 }
 
 /// The truth: session files under `$AMPLIHACK_HOME`, and `/proc`.
@@ -47,12 +65,54 @@ impl Liveness for System {
         let found = sys::living(pid).map(|process| process.start_time);
         found.is_some_and(|found| expected.is_none_or(|expected| expected == found))
     }
+
+    /// Where no launch runs, this is one look at a directory that is not there.
+    fn nearest_ancestor(&self) -> Option<AncestorLaunch> {
+        if self.home.as_deref().is_some_and(|home| !may_have_launches(home)) {
+            return None;
+        }
+        let ancestors = sys::ancestors(MAX_ANCESTORS);
+        // A process whose environment was cleared has no home of its own.
+        let above = || ancestors.iter().find_map(|above| Env::of_process(above.pid)?.amplihack_home());
+        let home = self.home.clone().or_else(above)?;
+        let mut below = vec![std::process::id()];
+        for above in &ancestors {
+            let launches = launches_of(&home, above.pid, above.start_time);
+            if !launches.is_empty() {
+                return one_of(launches, &below);
+            }
+            below.push(above.pid);
+        }
+        None
+    }
+}
+
+/// The one of a launcher's `launches` that `below` descends from: the processes between it and the one that asks.
+fn one_of(mut launches: Vec<(SessionId, SessionContext)>, below: &[u32]) -> Option<AncestorLaunch> {
+    let found = |(id, context): (SessionId, SessionContext)| AncestorLaunch {
+        agent: context.agent,
+        session: Some(id),
+    };
+    if launches.len() == 1 {
+        return launches.pop().map(found);
+    }
+    // What a launch starts has its mark, until somebody clears it; the process next to the launcher is the likeliest to.
+    let marked = below.iter().rev().find_map(|pid| {
+        let mark = Env::of_process(*pid)?;
+        let (session, _) = mark.text(MARK_VAR)?.split_once(':')?;
+        launches.iter().position(|(id, _)| id.as_str() == session)
+    });
+    if let Some(marked) = marked {
+        return Some(found(launches.swap_remove(marked)));
+    }
+    let (_, first) = launches.first()?;
+    let alike = launches.iter().all(|(_, other)| other.agent == first.agent);
+    alike.then_some(AncestorLaunch { agent: first.agent, session: None })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent_binary::AgentBinary;
     use std::process::{Command, Stdio};
 
     #[test]
@@ -73,6 +133,42 @@ mod tests {
         child.wait().unwrap();
         assert!(!system.process_lives(child.id(), Some(started)));
         assert!(!system.process_lives(0, None));
+    }
+
+    /// This process's parent, as the launcher of `launches`.
+    fn launched_above(home: &std::path::Path, launches: &[(&str, AgentBinary)]) {
+        let parent = std::os::unix::process::parent_id();
+        for (id, agent) in launches {
+            let mut context = SessionContext::of_this_process(*agent, home);
+            context.pid = parent;
+            context.start_time = sys::start_time(parent).unwrap();
+            context.write(home, &SessionId::parse(id).unwrap()).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_launch_above_is_that_of_an_ancestor_and_not_ones_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let system = System::new(&Env::empty().with("AMPLIHACK_HOME", dir.path()));
+        let own = SessionId::parse("own").unwrap();
+        SessionContext::of_this_process(AgentBinary::Claude, dir.path()).write(dir.path(), &own).unwrap();
+        assert_eq!(system.nearest_ancestor(), None, "no process is its own ancestor");
+        launched_above(dir.path(), &[("s1", AgentBinary::Codex)]);
+        let session = Some(SessionId::parse("s1").unwrap());
+        assert_eq!(system.nearest_ancestor(), Some(AncestorLaunch { agent: AgentBinary::Codex, session }));
+        SessionContext::remove(dir.path(), &SessionId::parse("s1").unwrap()).unwrap();
+        assert_eq!(system.nearest_ancestor(), None, "it has ended");
+    }
+
+    #[test]
+    fn of_several_launches_of_one_launcher_only_what_they_agree_on_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let system = System::new(&Env::empty().with("AMPLIHACK_HOME", dir.path()));
+        launched_above(dir.path(), &[("s1", AgentBinary::Codex), ("s2", AgentBinary::Codex)]);
+        let alike = AncestorLaunch { agent: AgentBinary::Codex, session: None };
+        assert_eq!(system.nearest_ancestor(), Some(alike));
+        launched_above(dir.path(), &[("s3", AgentBinary::Amp)]);
+        assert_eq!(system.nearest_ancestor(), None);
     }
 
     #[test]

@@ -5,10 +5,12 @@ mod resolve;
 mod validate;
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-pub use liveness::{Liveness, System};
+pub(crate) use liveness::MAX_ANCESTORS;
+pub use liveness::{AncestorLaunch, Liveness, System};
 pub(crate) use resolve::runtime_root;
 pub use resolve::{ENV_VAR, MARK_VAR, Resolved, Source, mark, resolve, resolve_in, resolve_with_source};
 pub use validate::{MAX_NAME_BYTES, Rejected, validate};
@@ -57,9 +59,18 @@ impl AgentBinary {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// The agent of exactly this name.
-    pub fn from_name(name: &str) -> Option<Self> {
+    /// The agent of exactly this name. Whoever reads a name that a person wrote calls [`validate`], which normalizes it.
+    fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|agent| agent.name() == name)
+    }
+}
+
+impl FromStr for AgentBinary {
+    type Err = Rejected;
+
+    /// Reads a name by [`validate`].
+    fn from_str(name: &str) -> Result<Self, Rejected> {
+        validate(name)
     }
 }
 

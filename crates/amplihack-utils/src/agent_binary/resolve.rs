@@ -1,4 +1,4 @@
-//! The one resolver: environment, then the context file of the runtime root or the repository, then the default.
+//! The one resolver: environment, then the launch above, then the context file of the runtime root or the repository, then the default.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::{AgentBinary, Liveness, Rejected, System, validate};
+use super::{AgentBinary, AncestorLaunch, Liveness, Rejected, System, validate};
 use crate::env::Env;
 use crate::fs::{RealDirectory, Stop, present, real_directory, walk};
 use crate::launcher_context::{FILE_NAME, RELATIVE_PATH, SessionId, read};
@@ -29,6 +29,8 @@ pub fn mark(session: &SessionId, agent: AgentBinary) -> String {
 pub enum Source {
     /// [`ENV_VAR`], set by hand or by a launch that still runs.
     Env,
+    /// The nearest launch, still running, whose launcher is an ancestor of the process that asks.
+    Ancestor,
     /// `launcher_context.json` in the directory that `AMPLIHACK_RUNTIME_ROOT` names.
     RuntimeRoot(PathBuf),
     /// The first `.claude/runtime/launcher_context.json` on the way up to the repository's root.
@@ -44,6 +46,7 @@ impl Source {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Env => "environment",
+            Self::Ancestor => "ancestor",
             Self::RuntimeRoot(_) => "runtime_root",
             Self::ContextFile(_) => "context_file",
             Self::StaleCache => "stale_cache",
@@ -55,7 +58,7 @@ impl Source {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::RuntimeRoot(file) | Self::ContextFile(file) => Some(file),
-            Self::Env | Self::StaleCache | Self::Default => None,
+            Self::Env | Self::Ancestor | Self::StaleCache | Self::Default => None,
         }
     }
 }
@@ -64,6 +67,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Env => f.write_str(ENV_VAR),
+            Self::Ancestor => f.write_str("the running launch that this process descends from"),
             Self::RuntimeRoot(file) | Self::ContextFile(file) => write!(f, "{}", file.display()),
             Self::StaleCache => write!(f, "{ENV_VAR}, left by a launch that has ended"),
             Self::Default => f.write_str("built-in default"),
@@ -114,14 +118,16 @@ pub fn resolve_with_source(cwd: impl AsRef<Path>) -> Resolved {
 /// 1. A valid [`ENV_VAR`], unless it is an ended launch's cache: [`MARK_VAR`] names the same agent and a session whose
 ///    launcher is known to be dead. So a value set by hand wins, and two live launches in one repository each keep
 ///    their descendants. An invalid value is warned about and counts as unset.
-/// 2. `$AMPLIHACK_RUNTIME_ROOT/launcher_context.json`.
-/// 3. The first `.claude/runtime/launcher_context.json` on the walk from `cwd` up to the directory with `.git`, that one
+/// 2. The nearest ancestor of this process that is the launcher of a running launch. So descendants of a nested launch keep
+///    its agent without any variable, and those of the outer launch get theirs back when it ends.
+/// 3. `$AMPLIHACK_RUNTIME_ROOT/launcher_context.json`.
+/// 4. The first `.claude/runtime/launcher_context.json` on the walk from `cwd` up to the directory with `.git`, that one
 ///    included, through at most 32 directories.
-/// 4. An ended launch's cache.
-/// 5. [`AgentBinary::DEFAULT`].
+/// 5. An ended launch's cache.
+/// 6. [`AgentBinary::DEFAULT`].
 ///
-/// A file of step 2 or 3 that is there but cannot be used (unreadable, too large, too deep, leading outside, naming no
-/// agent, stale) is *the* file all the same: it is warned about and the answer is step 5, not step 4.
+/// A file of step 3 or 4 that is there but cannot be used (unreadable, too large, too deep, leading outside, naming no
+/// agent, stale) is *the* file all the same: it is warned about and the answer is step 6, not step 5.
 pub fn resolve_in(cwd: &Path, env: &Env, live: &dyn Liveness, now: Timestamp) -> Resolved {
     if sabotage::active("routing-cleared-environment") && env.get("HOME").is_none()
         || sabotage::active("routing-tmux") && env.get("TMUX").is_some()
@@ -138,6 +144,9 @@ pub fn resolve_in(cwd: &Path, env: &Env, live: &dyn Liveness, now: Timestamp) ->
         Some(found) if found.source == Source::Env => return found,
         cached => cached,
     };
+    if let Some(AncestorLaunch { agent, session }) = live.nearest_ancestor() {
+        return Resolved { agent, source: Source::Ancestor, session };
+    }
     match from_file(cwd, env, live, now) {
         Ok(Some(found)) => found,
         Ok(None) if sabotage::active("routing-nothing-found") => {

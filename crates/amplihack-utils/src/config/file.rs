@@ -6,7 +6,7 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use super::error::ConfigError;
-use super::keys::{Instance, Value, instances};
+use super::keys::{Instance, Value, canonical, instances};
 use crate::fs::read_regular;
 
 /// The largest configuration file that is read, in bytes.
@@ -66,7 +66,7 @@ impl Reader<'_> {
     /// Goes no deeper than the names of known keys do.
     fn table(&mut self, table: &DeTable<'_>, prefix: &str) -> Result<(), ConfigError> {
         for (name, value) in table {
-            let key = format!("{prefix}{}", name.get_ref());
+            let key = canonical(&format!("{prefix}{}", name.get_ref()));
             let inner = format!("{key}.");
             let (line, column) = position(self.text, name.span().start);
             match value.get_ref() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeValue;
 
-use crate::agent_binary::AgentBinary;
+use crate::agent_binary::{AgentBinary, validate};
 
 /// One key of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -262,6 +262,19 @@ impl fmt::Display for Value {
     }
 }
 
+/// `name` with the agent in it as it is written in the table: a name of an agent is read alike everywhere.
+pub(super) fn canonical(name: &str) -> String {
+    let mut parts: Vec<&str> = name.split('.').collect();
+    let of_agents = |first: &&str| KEYS.iter().any(|key| key.name.starts_with(&format!("{first}.<agent>")));
+    if parts.first().is_some_and(of_agents)
+        && let Some(agent) = parts.get_mut(1)
+        && let Ok(known) = validate(*agent)
+    {
+        *agent = known.name();
+    }
+    parts.join(".")
+}
+
 /// The known key that `name` may have been meant to be: one or two letters differ, more in long names.
 pub(super) fn similar(name: &str) -> Option<String> {
     let allowed = (name.chars().count() / 4).clamp(1, 4);
@@ -319,6 +332,20 @@ mod tests {
         assert_eq!(find("agents.claude.path"), Some("AMPLIHACK_CLAUDE_PATH"));
         assert_eq!(find("max_depth"), Some("AMPLIHACK_MAX_DEPTH"));
         assert_eq!(all.len(), KEYS.len() + 2 * (AgentBinary::ALL.len() - 1));
+    }
+
+    #[test]
+    fn an_agents_name_in_a_key_is_read_as_everywhere() {
+        for (written, key) in [
+            ("agents.CODEX.path", "agents.codex.path"),
+            ("prices. Claude ", "prices.claude"),
+            ("agents.vim.path", "agents.vim.path"),
+            ("max_depth", "max_depth"),
+            ("MAX.CODEX", "MAX.CODEX"),
+            ("agents", "agents"),
+        ] {
+            assert_eq!(canonical(written), key);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `launcher_context.json`: which launch is in charge of a repository, written by launches, read by the resolver.
 
 mod exclude;
+mod living;
 mod read;
 mod session;
 mod write;
@@ -14,6 +15,8 @@ use serde::Serialize;
 use crate::agent_binary::AgentBinary;
 use crate::error::Explain;
 
+pub use living::sweep;
+pub(crate) use living::{launches_of, may_have_launches};
 pub use read::{Context, MAX_AGE, MAX_DEPTH, MAX_FILE_BYTES, Unusable, read};
 pub use session::{BadSessionId, SessionContext, SessionId, meant, new_session_id, sessions};
 pub use write::{location, write};
@@ -23,6 +26,9 @@ pub const FILE_NAME: &str = "launcher_context.json";
 
 /// Where the file stands below the directory that a launch is in charge of.
 pub const RELATIVE_PATH: &str = ".claude/runtime/launcher_context.json";
+
+/// The variable by which a launch names its session to its descendants.
+pub const SESSION_VAR: &str = "AMPLIHACK_SESSION_ID";
 
 /// What a launch says about itself. Never a command line, never a prompt: the file lies in the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

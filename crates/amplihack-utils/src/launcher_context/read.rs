@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
@@ -137,15 +139,29 @@ fn parse(bytes: &[u8], modified: Option<SystemTime>) -> Result<Context, Unusable
     }
     let wire: Wire =
         serde_json::from_slice(bytes).map_err(|error| not_context(error.line(), error.column()))?;
-    let time = |value: &Value| value.as_str().and_then(|text| text.trim().parse().ok());
     Ok(Context {
         launcher: validate(&wire.launcher)?,
         session_id: wire.session_id.as_str().and_then(|id| SessionId::parse(id).ok()),
-        started_at: [&wire.started_at, &wire.timestamp, &wire.created_at].into_iter().find_map(time),
+        started_at: [&wire.started_at, &wire.timestamp, &wire.created_at].into_iter().find_map(moment),
         modified: modified.and_then(|time| time.try_into().ok()),
         pid: wire.pid.as_u64().and_then(|pid| pid.try_into().ok()),
         start_time: wire.start_time.as_u64(),
     })
+}
+
+/// A time as launchers write it: RFC 3339; as Python's `isoformat` does, without a zone, which is taken as UTC; or seconds
+/// or milliseconds since 1970.
+fn moment(value: &Value) -> Option<Timestamp> {
+    /// Seconds beyond it would lie after the year 5000; so many milliseconds are in 1973.
+    const SECONDS: f64 = 1e11;
+    if let Some(text) = value.as_str() {
+        let text = text.trim();
+        let without_zone = || Offset::UTC.to_timestamp(text.parse::<DateTime>().ok()?).ok();
+        return text.parse().ok().or_else(without_zone).or_else(|| moment(&text.parse::<f64>().ok()?.into()));
+    }
+    let number = value.as_f64().filter(|number| number.is_finite() && *number > 0.0)?;
+    let seconds = if number < SECONDS { number } else { number / 1000.0 };
+    Timestamp::UNIX_EPOCH.checked_add(SignedDuration::try_from_secs_f64(seconds).ok()?).ok()
 }
 
 /// How deeply brackets are nested outside of strings. Needs no stack, so it can be asked before anything parses.
@@ -266,5 +282,19 @@ mod tests {
             Some(first)
         );
         assert_eq!(at(r#"{"launcher":"amp","started_at":"yesterday"}"#), None);
+        for spelling in [
+            r#""2026-01-02T03:04:05""#,
+            r#""2026-01-02 03:04:05.000000""#,
+            "1767323045",
+            "1767323045.0",
+            "1767323045000",
+            r#""1767323045""#,
+        ] {
+            let text = format!(r#"{{"launcher":"amp","timestamp":{spelling}}}"#);
+            assert_eq!(at(&text), Some(first), "{spelling}");
+        }
+        for none in ["0", "-1", "1e300", "true", r#""NaN""#, r#""inf""#, "[1767323045]"] {
+            assert_eq!(at(&format!(r#"{{"launcher":"amp","timestamp":{none}}}"#)), None, "{none}");
+        }
     }
 }

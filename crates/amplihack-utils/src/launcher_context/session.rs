@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
-use super::{ContextError, lossy, rfc3339};
+use super::{ContextError, living, lossy, rfc3339};
 use crate::agent_binary::AgentBinary;
 use crate::fs::{Durability, create_private_dir, read_regular, write_atomic};
 use crate::sabotage;
@@ -79,7 +79,8 @@ pub fn new_session_id() -> io::Result<SessionId> {
     Ok(SessionId(format!("{}-{random:012x}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"))))
 }
 
-/// `$AMPLIHACK_HOME/sessions/<id>/context.json`: written by a launch before its agent starts.
+/// `$AMPLIHACK_HOME/sessions/<id>/context.json`: written by a launch before its agent starts, and entered in the index of
+/// running launches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionContext {
@@ -123,6 +124,7 @@ impl SessionContext {
         create_private_dir(directory).map_err(failed)?;
         let text = serde_json::to_vec(self).map_err(|error| failed(error.into()))?;
         write_atomic(&path, &text, 0o600, Durability::Process).map_err(failed)?;
+        living::enter(home, id, self).map_err(failed)?;
         Ok(path)
     }
 
@@ -143,6 +145,9 @@ impl SessionContext {
     /// Removes the file of launch `id`, and its directory if nothing else is in it. It need not be there.
     pub fn remove(home: &Path, id: &SessionId) -> Result<(), ContextError> {
         let path = Self::path(home, id);
+        if let Ok(Some(context)) = Self::read(home, id) {
+            living::leave(home, id, &context);
+        }
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(ContextError::Io { path, source: error })

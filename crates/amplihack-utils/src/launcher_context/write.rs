@@ -4,13 +4,16 @@ use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{ContextError, FILE_NAME, LauncherContext, RELATIVE_PATH, exclude};
-use crate::agent_binary::runtime_root;
+use super::{
+    Context, ContextError, FILE_NAME, LauncherContext, RELATIVE_PATH, SESSION_VAR, SessionId, exclude, read,
+};
+use crate::agent_binary::{MAX_ANCESTORS, runtime_root};
 use crate::env::Env;
 use crate::fs::{
     Durability, RealDirectory, Stop, create_private_dir, real_directory, repository_root, walk, write_atomic,
 };
 use crate::sabotage;
+use crate::sys;
 
 /// The file that a launch in `cwd` writes: the one that the resolver would find from there, else the one at the root
 /// of the repository, else the one in `cwd` itself.
@@ -30,6 +33,9 @@ fn anchor(cwd: &Path) -> PathBuf {
 /// Writes `context` at [`location`] and, if `AMPLIHACK_RUNTIME_ROOT` names a directory, there too. Returns the path of the
 /// first.
 ///
+/// A file of a launch that this process descends from is left alone while its launcher lives: a nested launch does not take
+/// the place of the outer one, and its own descendants find it by their ancestors.
+///
 /// The file is replaced whole and has mode 0600. A `.claude/runtime` that is missing is made with 0700 and hidden from git by
 /// a line in the repository's `info/exclude`; if only that fails, it is a warning.
 ///
@@ -45,7 +51,7 @@ pub fn write(cwd: &Path, env: &Env, context: &LauncherContext) -> Result<PathBuf
     let mut text =
         serde_json::to_vec_pretty(context).map_err(|error| ContextError::io(&path)(error.into()))?;
     text.push(b'\n');
-    let written = write_below(&anchor, &path, &text);
+    let written = if belongs_above(&path, &anchor) { Ok(path) } else { write_below(&anchor, &path, &text) };
     if written.is_ok()
         && let Some(root) = repository_root(&anchor)
         && let Err(error) = exclude::hide(&root, &anchor)
@@ -53,10 +59,26 @@ pub fn write(cwd: &Path, env: &Env, context: &LauncherContext) -> Result<PathBuf
         tracing::warn!(repository = ?root, error = %error, "cannot hide .claude/runtime from git");
     }
     if let Some(root) = runtime_root(env) {
-        replace(&root.join(FILE_NAME), &text).and(written)
+        let file = root.join(FILE_NAME);
+        if belongs_above(&file, &root) { written } else { replace(&file, &text).and(written) }
     } else {
         written
     }
+}
+
+/// Whether a launcher above this process wrote `file` and lives. One from which a re-parented process of its session
+/// descends is told by the session in this process's own environment.
+fn belongs_above(file: &Path, anchor: &Path) -> bool {
+    let Ok(Context { pid: Some(pid), start_time: Some(start_time), session_id, .. }) = read(file, anchor)
+    else {
+        return false;
+    };
+    let above = |process: &sys::Proc| (process.pid, process.start_time) == (pid, start_time);
+    let own_session = |id: &SessionId| {
+        sys::environ_has(std::process::id(), format!("{SESSION_VAR}={id}").as_bytes())
+            && sys::process_alive(pid, start_time)
+    };
+    sys::ancestors(MAX_ANCESTORS).iter().any(above) || session_id.as_ref().is_some_and(own_session)
 }
 
 fn write_below(anchor: &Path, path: &Path, text: &[u8]) -> Result<PathBuf, ContextError> {

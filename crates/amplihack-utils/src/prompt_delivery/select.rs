@@ -138,8 +138,13 @@ pub fn select(
     };
     let met = requested.mode().is_none_or(|wanted| wanted == mode);
     let met = met || sabotage::active("delivery-degradation-warns");
-    let warnings =
-        if met { Vec::new() } else { vec![DeliveryWarning::UnsupportedMode { requested, effective: mode }] };
+    let warnings = if met {
+        Vec::new()
+    } else if requested == PromptDelivery::Argv && caps.supports_argv {
+        vec![DeliveryWarning::TooLargeForArgv { size: prompt_size, effective: mode }]
+    } else {
+        vec![DeliveryWarning::UnsupportedMode { requested, effective: mode }]
+    };
     Ok(Selection { mode, warnings })
 }
 

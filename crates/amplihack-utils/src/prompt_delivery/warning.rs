@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{DeliveryMode, ENV_VAR_NAME, PromptDelivery};
+use super::{DeliveryMode, ENV_VAR_NAME, MAX_ARG_BYTES, PromptDelivery};
 use crate::sabotage;
 
 /// Something that a delivery did otherwise than requested. Holds no byte of the prompt and no value of a variable.
@@ -13,6 +13,13 @@ pub enum DeliveryWarning {
     UnsupportedMode {
         /// What was asked for.
         requested: PromptDelivery,
+        /// What is used.
+        effective: DeliveryMode,
+    },
+    /// An argument was asked for, and the prompt does not fit into one; another mode was used.
+    TooLargeForArgv {
+        /// Bytes of the prompt.
+        size: usize,
         /// What is used.
         effective: DeliveryMode,
     },
@@ -34,6 +41,10 @@ impl fmt::Display for DeliveryWarning {
             Self::UnsupportedMode { requested, effective } => {
                 write!(f, "requested {requested} is unsupported; degrading to {effective}")
             }
+            Self::TooLargeForArgv { size, effective } => write!(
+                f,
+                "requested argv cannot hold a prompt of {size} bytes (at most {MAX_ARG_BYTES}); degrading to {effective}"
+            ),
             Self::UnknownRequest => {
                 write!(f, "{ENV_VAR_NAME} is none of auto, argv, tempfile, stdin; using auto")
             }
@@ -54,6 +65,11 @@ mod tests {
             effective: DeliveryMode::Argv,
         };
         assert_eq!(degraded.to_string(), "requested tempfile is unsupported; degrading to argv");
+        let large = DeliveryWarning::TooLargeForArgv { size: 200_000, effective: DeliveryMode::Stdin };
+        assert_eq!(
+            large.to_string(),
+            "requested argv cannot hold a prompt of 200000 bytes (at most 131071); degrading to stdin"
+        );
         assert_eq!(
             DeliveryWarning::UnknownRequest.to_string(),
             "AMPLIHACK_PROMPT_DELIVERY is none of auto, argv, tempfile, stdin; using auto"

@@ -20,8 +20,8 @@ pub use child::{ChildOptions, become_subreaper, ended_child, prepare_child, reco
 pub use keeper::{Keep, Keeper, PreparedKeeper, StepProgram, StepRecord, not_started};
 pub use limits::{ArgLimits, arg_limits, exec_cost};
 pub use proc::{
-    Proc, boot_id, children, environ_has, is_main_thread, living, own_file, process_alive, processes,
-    start_time,
+    Proc, ancestors, boot_id, children, environ_has, is_main_thread, living, own_file, process_alive,
+    processes, start_time,
 };
 pub use rustix::process::Signal;
 pub use signal::{

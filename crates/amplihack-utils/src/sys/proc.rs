@@ -99,6 +99,17 @@ pub fn living(pid: u32) -> Option<Proc> {
     process(pid).ok().flatten().filter(|process| !process.dead)
 }
 
+/// The parent of this process, its parent and so on, nearest first, at most `most` of them. Ends where one cannot be seen.
+pub fn ancestors(most: usize) -> Vec<Proc> {
+    let mut found: Vec<Proc> = Vec::new();
+    let mut next = living(std::process::id()).map(|own| own.ppid);
+    while let Some(above) = next.filter(|_| found.len() < most).and_then(living) {
+        next = Some(above.ppid);
+        found.push(above);
+    }
+    found
+}
+
 /// The kernel's name for this start of the machine; empty where it has none. Start times mean something only within one.
 pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
@@ -283,6 +294,15 @@ mod tests {
         assert!(children().unwrap().contains(&child.id()));
         child.wait().unwrap();
         assert!(!children().unwrap().contains(&child.id()));
+    }
+
+    #[test]
+    fn ancestors_lead_from_the_parent_upwards() {
+        let found = super::ancestors(64);
+        assert_eq!(found.first().map(|one| one.pid), Some(std::os::unix::process::parent_id()));
+        assert!(found.windows(2).all(|pair| pair[0].ppid == pair[1].pid), "{found:?}");
+        assert_eq!(super::ancestors(1), found[..1]);
+        assert_eq!(super::ancestors(0), []);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::{
     ContextError, FILE_NAME, LauncherContext, RELATIVE_PATH, SessionId, location, read, write,
 };
+use amplihack_utils::sys;
 
 /// A repository that no walk leaves.
 fn repository() -> (tempfile::TempDir, PathBuf) {
@@ -103,6 +104,32 @@ fn a_later_launch_replaces_the_file_whole() {
     write(&root, &Env::empty(), &context(AgentBinary::Claude)).unwrap();
     assert_eq!(read(&path, &root).unwrap().launcher, AgentBinary::Claude);
     assert_eq!(fs::read_dir(root.join(".claude/runtime")).unwrap().count(), 1, "nothing is left beside it");
+}
+
+#[test]
+fn the_file_of_a_living_launcher_above_is_left_alone_in_both_places() {
+    let (dir, root) = repository();
+    let runtime = dir.path().join("runtime");
+    fs::create_dir(&runtime).unwrap();
+    let env = Env::empty().with("AMPLIHACK_RUNTIME_ROOT", &runtime);
+    let parent = std::os::unix::process::parent_id();
+    let start_time = sys::start_time(parent).unwrap();
+    let outer = LauncherContext { pid: parent, start_time, ..context(AgentBinary::Copilot) };
+    let path = write(&root, &env, &outer).unwrap();
+    let (stays, kept) = (fs::read(&path).unwrap(), runtime.join(FILE_NAME));
+    assert_eq!(write(&root, &env, &context(AgentBinary::Claude)).unwrap(), path);
+    assert_eq!((fs::read(&path).unwrap(), fs::read(&kept).unwrap()), (stays.clone(), stays));
+    // The number of a launcher that has ended, given to another process; one that is no ancestor; one without a time.
+    let ended = LauncherContext { start_time: start_time + 1, ..outer };
+    for text in [
+        serde_json::to_string(&ended).unwrap(),
+        serde_json::to_string(&context(AgentBinary::Amp)).unwrap(),
+        format!(r#"{{"launcher":"copilot","pid":{parent}}}"#),
+    ] {
+        fs::write(&path, &text).unwrap();
+        write(&root, &env, &context(AgentBinary::Claude)).unwrap();
+        assert_eq!(read(&path, &root).unwrap().launcher, AgentBinary::Claude, "{text}");
+    }
 }
 
 #[test]

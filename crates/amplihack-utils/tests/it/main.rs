@@ -1,5 +1,5 @@
 //! Building blocks at their public API: which agent is in charge, and how a prompt is delivered.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail loudly, too")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly, too")]
 
 mod context_file;
 mod names;

@@ -113,8 +113,15 @@ fn every_row_of_the_selection_table() {
             let degraded = requested != PromptDelivery::Auto
                 && !requested.to_string().starts_with(right)
                 && "ats".contains(right);
-            let expected =
-                degraded.then(|| format!("requested {requested} is unsupported; degrading to {mode}"));
+            let expected = degraded.then(|| {
+                if requested == PromptDelivery::Argv && caps.supports_argv {
+                    format!(
+                        "requested argv cannot hold a prompt of {size} bytes (at most 131071); degrading to {mode}"
+                    )
+                } else {
+                    format!("requested {requested} is unsupported; degrading to {mode}")
+                }
+            });
             assert_eq!(warnings, Vec::from_iter(expected), "{what}");
         }
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use amplihack_utils::agent_binary::AgentBinary::{self, Amp, Claude, Codex, Copilot};
 use amplihack_utils::agent_binary::{
-    ENV_VAR, Liveness, MARK_VAR, Resolved, Source, System, mark, resolve_in, validate,
+    AncestorLaunch, ENV_VAR, Liveness, MARK_VAR, Resolved, Source, System, mark, resolve_in, validate,
 };
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::{
@@ -26,6 +26,7 @@ struct World {
     root: PathBuf,
     ended: Vec<&'static str>,
     living: Vec<(u32, Option<u64>)>,
+    above: Option<AncestorLaunch>,
     now: Timestamp,
 }
 
@@ -37,6 +38,10 @@ impl Liveness for World {
     fn process_lives(&self, pid: u32, start_time: Option<u64>) -> bool {
         self.living.contains(&(pid, start_time))
     }
+
+    fn nearest_ancestor(&self) -> Option<AncestorLaunch> {
+        self.above.clone()
+    }
 }
 
 impl World {
@@ -44,7 +49,7 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap().join("repository");
         fs::create_dir_all(root.join(".git")).unwrap();
-        Self { _dir: dir, root, ended: Vec::new(), living: Vec::new(), now: Timestamp::now() }
+        Self { _dir: dir, root, ended: Vec::new(), living: Vec::new(), above: None, now: Timestamp::now() }
     }
 
     /// Puts `text` where the resolver looks in `directory`, which is relative to the root.
@@ -100,6 +105,7 @@ fn the_sources_are_ordered_by_precedence() {
     let path = PathBuf::new;
     let order = [
         Source::Env,
+        Source::Ancestor,
         Source::RuntimeRoot(path()),
         Source::ContextFile(path()),
         Source::StaleCache,
@@ -108,7 +114,7 @@ fn the_sources_are_ordered_by_precedence() {
     assert!(order.is_sorted());
     assert_eq!(
         order.each_ref().map(Source::name),
-        ["environment", "runtime_root", "context_file", "stale_cache", "default"]
+        ["environment", "ancestor", "runtime_root", "context_file", "stale_cache", "default"]
     );
 }
 
@@ -117,6 +123,7 @@ fn a_source_is_told_in_words_and_names_its_file() {
     let file = Path::new("/r/launcher_context.json");
     for (source, shown, named) in [
         (Source::Env, "AMPLIHACK_AGENT_BINARY", None),
+        (Source::Ancestor, "the running launch that this process descends from", None),
         (Source::RuntimeRoot(file.into()), "/r/launcher_context.json", Some(file)),
         (Source::ContextFile(file.into()), "/r/launcher_context.json", Some(file)),
         (Source::StaleCache, "AMPLIHACK_AGENT_BINARY, left by a launch that has ended", None),
@@ -361,6 +368,28 @@ fn a_value_set_by_hand_always_wins() {
             "mark {mark:?} is not this value's"
         );
     }
+}
+
+#[test]
+fn the_launch_above_comes_after_the_variable_and_before_every_file() {
+    let mut world = World::new();
+    world.ended = vec!["dead"];
+    let session = Some(SessionId::parse("s1").unwrap());
+    world.above = Some(AncestorLaunch { agent: Amp, session: session.clone() });
+    let above = Resolved { agent: Amp, source: Source::Ancestor, session };
+    assert_eq!(world.answer(), above);
+    for file in [names("claude"), "{".to_owned()] {
+        world.file("", file);
+        assert_eq!(world.answer(), above);
+    }
+    assert_eq!(world.ask("", &env("vim")), above, "an invalid value counts as unset");
+    assert_eq!(world.ask("", &env("codex").with(MARK_VAR, "dead:codex")), above, "a stale cache loses");
+    assert_eq!(world.ask("", &env("codex")).agent, Codex, "by hand");
+    assert_eq!(world.ask("", &env("codex").with(MARK_VAR, "live:codex")).agent, Codex);
+    let runtime = world.root.with_file_name("runtime");
+    fs::create_dir(&runtime).unwrap();
+    fs::write(runtime.join("launcher_context.json"), names("claude")).unwrap();
+    assert_eq!(world.ask("", &Env::empty().with("AMPLIHACK_RUNTIME_ROOT", &runtime)), above);
 }
 
 #[test]

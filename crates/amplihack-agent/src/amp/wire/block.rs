@@ -201,9 +201,15 @@ fn block(cursor: &mut Cursor<'_>, nested: bool) -> Result<ContentBlock, Fault> {
     }
     cursor.typed(|cursor, kind| match kind {
         Some("text") => text(cursor).map(ContentBlock::Text),
-        Some("thinking") if !nested => thinking(cursor).map(ContentBlock::Thinking),
-        Some("tool_use") if !nested => tool_use(cursor).map(ContentBlock::ToolUse),
-        Some("tool_result") if !nested => tool_result(cursor).map(ContentBlock::ToolResult),
+        Some("thinking") if !nested && !amplihack_utils::sabotage::active("amp-wire-thinking") => {
+            thinking(cursor).map(ContentBlock::Thinking)
+        }
+        Some("tool_use") if !nested && !amplihack_utils::sabotage::active("amp-wire-tool-use") => {
+            tool_use(cursor).map(ContentBlock::ToolUse)
+        }
+        Some("tool_result") if !nested && !amplihack_utils::sabotage::active("amp-wire-tool-result") => {
+            tool_result(cursor).map(ContentBlock::ToolResult)
+        }
         other => {
             let kind = other.unwrap_or_default().to_owned();
             Ok(ContentBlock::Unknown(UnknownContent { raw: whole(cursor, &kind)?, kind }))
@@ -225,6 +231,9 @@ fn text(cursor: &mut Cursor<'_>) -> Result<TextContent, Fault> {
     cursor.object(|cursor, key| {
         match key.as_ref() {
             "type" => cursor.own_type("text")?,
+            "text" if amplihack_utils::sabotage::active("amp-wire-text") => {
+                block.kept.filled("text", cursor)?.trim().clone_into(&mut block.text);
+            }
             "text" => block.text = block.kept.filled("text", cursor)?,
             _ => unknown(&mut block.extra, key, cursor)?,
         }

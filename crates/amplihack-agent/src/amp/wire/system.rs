@@ -93,8 +93,11 @@ impl From<String> for McpStatus {
             "connected" => Self::Connected,
             "denied" => Self::Denied,
             "failed" => Self::Failed,
-            "blocked-by-registry" => Self::BlockedByRegistry,
+            "blocked-by-registry" if !amplihack_utils::sabotage::active("amp-wire-statuses") => {
+                Self::BlockedByRegistry
+            }
             "" => Self::Absent,
+            _ if amplihack_utils::sabotage::active("amp-wire-status-unknown") => Self::Absent,
             _ => Self::Unknown(word),
         }
     }
@@ -133,6 +136,9 @@ impl SystemMessage {
                 "subtype" => message.subtype = kept.filled("subtype", cursor)?,
                 "session_id" => message.session_id = session(kept, cursor)?,
                 "cwd" => message.cwd = kept.text("cwd", cursor)?,
+                "tools" if amplihack_utils::sabotage::active("amp-wire-system") => {
+                    kept.odd("tools", cursor)?;
+                }
                 "tools" => message.tools = kept.texts("tools", cursor)?,
                 "mcp_servers" => message.mcp_servers = servers(kept, cursor)?,
                 _ => unknown(&mut message.extra, key, cursor)?,

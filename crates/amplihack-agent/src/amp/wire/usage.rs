@@ -56,6 +56,9 @@ impl Usage {
                 "cache_creation_input_tokens" => {
                     usage.cache_creation_input_tokens = count(kept, "cache_creation_input_tokens", cursor)?;
                 }
+                "cache_read_input_tokens" if amplihack_utils::sabotage::active("amp-wire-usage") => {
+                    kept.odd("cache_read_input_tokens", cursor)?;
+                }
                 "cache_read_input_tokens" => {
                     usage.cache_read_input_tokens = count(kept, "cache_read_input_tokens", cursor)?;
                 }

@@ -100,8 +100,7 @@ pub(crate) struct ExportArgs {
 }
 
 fn agent(name: &str) -> Result<AgentBinary, String> {
-    AgentBinary::from_name(name)
-        .ok_or_else(|| "no agent of that name; use one of claude, codex, copilot, amp".to_owned())
+    name.parse().map_err(|_| "no agent of that name; use one of claude, codex, copilot, amp".to_owned())
 }
 
 impl PolicyCommand {

@@ -76,13 +76,23 @@ fn print(response: &Response, format: ResultFormat) -> Result<u8, Failure> {
             output: step.output.as_str().into(),
             error: step.error.clone().unwrap_or_default(),
             duration: step.duration,
+            warnings: step.warnings.clone(),
             ..StepResult::new(&step.id, "", status(step.status))
         })
         .collect();
+    let mut results = json!(steps);
+    for (result, step) in results.as_array_mut().into_iter().flatten().zip(&response.steps) {
+        // Our own steps end, so their words have none for these.
+        match step.status {
+            StepStatus::Pending => result["status"] = "pending".into(),
+            StepStatus::Running => result["status"] = "running".into(),
+            _ => {}
+        }
+    }
     let whole = json!({
         "recipe_name": response.recipe_name,
         "success": response.success,
-        "step_results": steps,
+        "step_results": results,
         "context": response.context,
     });
     match format {

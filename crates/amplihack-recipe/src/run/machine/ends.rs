@@ -48,6 +48,11 @@ impl Machine {
         record.agent.clone_from(&end.agent);
         record.session = end.session.clone().or_else(|| record.session.take());
         record.usage.add(&end.usage);
+        for warning in &end.warnings {
+            if !active.warnings.contains(warning) {
+                active.warnings.push(warning.clone());
+            }
+        }
         let attempt = active.attempt;
         let retry = self.settings.retry;
         let mut end = end;
@@ -195,6 +200,7 @@ impl Machine {
         result.duration = Some(took.as_secs_f64());
         result.attempts = (active.asked > 1).then_some(active.asked);
         result.agent = active.agent.take();
+        result.warnings = std::mem::take(&mut active.warnings);
         if active.launches > 0 && result.output_bytes.is_some() {
             let before = self.settings.done.launches.get(&active.path).copied().unwrap_or_default();
             result.log = Some(format!("steps/{}-{}.out", active.path, before + active.launches));

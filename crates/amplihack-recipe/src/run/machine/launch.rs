@@ -25,6 +25,7 @@ impl Active {
             attempt: 0,
             asked: 0,
             agent: None,
+            warnings: Vec::new(),
             result: None,
             replayed: None,
             prompt: String::new(),

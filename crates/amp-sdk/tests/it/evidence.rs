@@ -1,0 +1,90 @@
+//! What is known of the CLI, and what the SDK makes of it.
+
+use std::collections::BTreeSet;
+
+use amp_sdk::capability::{Feature, Support, TABLE};
+use amp_sdk::{ContinueThread, McpConfig, Options, create_user_message, plan, runtime};
+use semver::Version;
+use serde_json::json;
+
+use crate::fake::Fake;
+
+/// The flags of these words.
+fn flags(options: &Options, prompt: &amp_sdk::Prompt) -> Vec<String> {
+    let planned = plan(prompt, options).unwrap();
+    let words = planned.argv.iter().map(|word| word.to_str().unwrap().to_owned());
+    words.filter(|word| word.starts_with("--")).collect()
+}
+
+#[test]
+fn no_flag_is_given_to_the_cli_without_evidence() {
+    let fake = Fake::new("exit 0");
+    let everything = Options {
+        mode: Some("high".into()),
+        visibility: Some("private".into()),
+        continue_thread: Some(ContinueThread::Last),
+        settings_file: Some("/s.json".into()),
+        log_level: Some("debug".into()),
+        log_file: Some("/l".into()),
+        mcp_config: Some(McpConfig::try_from(json!({"a": {"command": "x"}})).unwrap()),
+        labels: vec!["l".into()],
+        features: vec!["fast".into()],
+        no_ide: true,
+        no_notifications: true,
+        no_color: true,
+        no_jetbrains: true,
+        no_archive_after_execute: true,
+        ..fake.options()
+    };
+    let titled =
+        Options { title: Some("t".into()), continue_thread: None, thinking: true, ..everything.clone() };
+    let messages = vec![create_user_message("x")].into();
+    let given: BTreeSet<String> =
+        [flags(&everything, &messages), flags(&titled, &"x".into())].concat().into_iter().collect();
+    // Written down in the help of every CLI; they are no feature of a version.
+    let always =
+        ["--execute", "--last", "--log-level", "--log-file", "--no-ide", "--no-notifications", "--no-color"];
+    let known: BTreeSet<&str> = TABLE.iter().filter(|row| row.current.usable()).map(|row| row.name).collect();
+    for flag in given {
+        let is_known = known.contains(flag.as_str()) || always.contains(&flag.as_str());
+        assert!(is_known, "{flag} is given to the CLI, and nothing is written down about it");
+    }
+    for row in TABLE {
+        assert!(!row.note.trim().is_empty(), "{} has no evidence", row.name);
+        assert!(TABLE.iter().filter(|other| other.feature == row.feature).count() == 1, "{}", row.name);
+    }
+}
+
+#[test]
+fn what_a_version_does_not_have_is_refused_by_name_and_version() {
+    let old = Version::new(0, 0, 1_700_000_000);
+    for row in TABLE {
+        let refused = row.feature.require(None);
+        assert_eq!(refused.is_ok(), row.current.usable(), "{}", row.name);
+        if let Err(error) = refused {
+            assert_eq!(error.kind(), "unsupported_capability");
+            let text = error.to_string();
+            assert!(text.contains(row.name) && text.contains("0.0.1790142911"), "{text}");
+        }
+        assert_eq!(row.feature.require(Some(&old)).is_ok(), row.older.usable(), "{}", row.name);
+    }
+    // Written out: what the document has and today's CLI dropped.
+    for feature in [Feature::ThreadsReplay, Feature::ToolsUse, Feature::Tasks, Feature::VisibilityPublic] {
+        assert_eq!((feature.support(None), feature.support(Some(&old))), (Support::Dropped, Support::Has));
+    }
+}
+
+#[test]
+fn sessions_have_the_four_capabilities() {
+    let names = runtime::capabilities().map(runtime::Capability::as_str);
+    assert_eq!(names, ["session_history", "session_resume", "session_pause", "session_intervene"]);
+}
+
+#[test]
+fn no_system_prompt_is_pretended() {
+    let names = runtime::capabilities().map(runtime::Capability::as_str);
+    assert!(names.iter().all(|name| !name.contains("prompt")), "{names:?}");
+    let error = Feature::SystemPrompt.require(None).unwrap_err();
+    assert_eq!(error.kind(), "unsupported_capability");
+    assert!(Feature::SystemPrompt.require(Some(&Version::new(0, 0, 1))).is_err());
+}

@@ -1,0 +1,232 @@
+//! Options: what each of them makes of the CLI's command line, directory and files.
+
+use amp_sdk::{
+    ContinueThread, McpConfig, McpHttpServer, McpStdioServer, Options, Surface, mode, plan, visibility,
+};
+use serde_json::{Value, json};
+
+use crate::fake::{Fake, INIT, RESULT, block_on};
+
+/// The words of a run under changed options.
+fn words(change: impl FnOnce(&mut Options)) -> String {
+    let fake = Fake::new("exit 0");
+    let mut options = fake.options();
+    change(&mut options);
+    let planned = plan(&"x".into(), &options).unwrap();
+    planned.argv.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+}
+
+/// The private settings of a run under changed options.
+fn settings(change: impl FnOnce(&mut Options)) -> Value {
+    let fake = Fake::new("exit 0");
+    let mut options = fake.options();
+    change(&mut options);
+    plan(&"x".into(), &options).unwrap().settings.unwrap_or_default()
+}
+
+/// What the CLI finds in the file behind `flag`.
+fn file(flag: &str, change: impl FnOnce(&mut Options)) -> Value {
+    let fake = Fake::new(&format!(
+        "while [ $# -gt 0 ]; do [ \"$1\" = {flag} ] && cat \"$2\" >\"$AMP_TEST_DIR/file\"; shift; done; {RESULT}"
+    ));
+    let mut options = fake.options();
+    change(&mut options);
+    block_on(amp_sdk::run("x", options)).unwrap();
+    serde_json::from_str(&fake.read("file")).unwrap()
+}
+
+fn refused(change: impl FnOnce(&mut Options)) -> String {
+    let fake = Fake::new("exit 0");
+    let mut options = fake.options();
+    change(&mut options);
+    let error = plan(&"x".into(), &options).unwrap_err();
+    assert_eq!(error.kind(), "invalid_configuration", "{error}");
+    error.to_string()
+}
+
+#[test]
+fn a_run_is_one_prompt_and_a_stream_of_json() {
+    assert_eq!(words(|_| {}), "--execute --stream-json");
+}
+
+#[test]
+fn the_directory_is_that_of_the_cli() {
+    let fake = Fake::new(&format!("pwd >\"$AMP_TEST_DIR/cwd\"; {RESULT}"));
+    let options = Options { cwd: Some(fake.path("home")), ..fake.options() };
+    block_on(amp_sdk::run("x", options)).unwrap();
+    assert_eq!(fake.read("cwd").trim(), fake.path("home").canonicalize().unwrap().to_str().unwrap());
+}
+
+#[test]
+fn a_mode_is_passed_on() {
+    assert_eq!(words(|given| given.mode = Some(mode::SMART.into())), "--execute --stream-json --mode smart");
+    assert_eq!(
+        words(|given| given.mode = Some("of-a-plugin".into())),
+        "--execute --stream-json --mode of-a-plugin"
+    );
+}
+
+#[test]
+fn every_visibility_that_the_cli_has_is_passed_on() {
+    for (name, word) in [
+        (visibility::PRIVATE, "private"),
+        (visibility::WORKSPACE, "workspace"),
+        (visibility::GROUP, "group"),
+        (visibility::UNLISTED, "unlisted"),
+    ] {
+        let words = words(|given| given.visibility = Some(name.into()));
+        assert_eq!(words, format!("--execute --stream-json --visibility {word}"));
+    }
+}
+
+#[test]
+fn the_latest_thread_goes_on() {
+    let words = words(|given| given.continue_thread = Some(ContinueThread::Last));
+    assert_eq!(words, "threads continue --last --execute --stream-json");
+}
+
+#[test]
+fn a_thread_goes_on_by_its_id() {
+    let words = words(|given| given.continue_thread = Some("T-abc123-def456".into()));
+    assert_eq!(words, "threads continue T-abc123-def456 --execute --stream-json");
+    for absent in ["nil", "null", "undefined", ""] {
+        refused(|given| given.continue_thread = Some(absent.into()));
+    }
+}
+
+#[test]
+fn a_settings_file_is_passed_on_and_its_keys_stay() {
+    let path = "/some/settings.json";
+    assert_eq!(
+        words(|given| given.settings_file = Some(path.into())),
+        format!("--execute --stream-json --settings-file {path}")
+    );
+}
+
+#[test]
+fn a_log_file_is_passed_on() {
+    assert_eq!(
+        words(|given| given.log_file = Some("/l.log".into())),
+        "--execute --stream-json --log-file /l.log"
+    );
+}
+
+#[test]
+fn labels_are_passed_on() {
+    let words = words(|given| given.labels = vec!["a".into(), "B-2".into()]);
+    assert_eq!(words, "--execute --stream-json --label a --label B-2");
+}
+
+#[test]
+fn labels_are_at_most_twenty_of_letters_digits_and_hyphens() {
+    let many: Vec<String> = (0..20).map(|at| format!("l-{at}")).collect();
+    words(|given| given.labels = many.clone());
+    words(|given| given.labels = vec!["a".repeat(32)]);
+    assert!(
+        refused(|given| given.labels = [many.clone(), vec!["x".into()]].concat()).starts_with("use labels: ")
+    );
+    for label in ["", "has space", "-x", "a_b", "é", &"a".repeat(33)] {
+        let text = refused(|given| given.labels = vec!["x".into(), label.into()]);
+        assert!(text.starts_with("use labels[1]: "), "{text}");
+    }
+}
+
+#[test]
+fn thinking_is_asked_for() {
+    assert_eq!(words(|given| given.thinking = true), "--execute --stream-json-thinking");
+}
+
+#[test]
+fn no_context_of_an_ide_is_asked_for() {
+    assert_eq!(words(|given| given.no_ide = true), "--execute --stream-json --no-ide");
+}
+
+#[test]
+fn no_notifications_are_asked_for() {
+    assert_eq!(words(|given| given.no_notifications = true), "--execute --stream-json --no-notifications");
+}
+
+#[test]
+fn no_colors_are_asked_for() {
+    assert_eq!(words(|given| given.no_color = true), "--execute --stream-json --no-color");
+}
+
+#[test]
+fn a_directory_of_skills_is_in_the_settings() {
+    assert_eq!(settings(|given| given.skills = Some("/s".into())), json!({"amp.skills.path": "/s"}));
+}
+
+#[test]
+fn every_tool_may_run_without_a_question() {
+    let settings = settings(|given| given.dangerously_allow_all = Some(true));
+    assert_eq!(settings, json!({"amp.dangerouslyAllowAll": true}));
+}
+
+#[test]
+fn silence_of_five_minutes_ends_a_run() {
+    assert_eq!(Options::default().stream_timeout_ms, 300_000);
+    let fake = Fake::new(&format!("{INIT}; sleep 5"));
+    let options = Options { stream_timeout_ms: 200, ..fake.options() };
+    let error = block_on(amp_sdk::run("x", options)).unwrap_err();
+    assert_eq!(error.kind(), "stream_timeout");
+}
+
+#[test]
+fn a_server_that_is_a_program_is_configured() {
+    let mut server = McpStdioServer::new("npx").unwrap();
+    server.args = vec!["-y".into(), "@modelcontextprotocol/server-filesystem".into(), "/tmp".into()];
+    server.env.insert("KEY".into(), "v".into());
+    let found =
+        file("--mcp-config", |given| given.mcp_config = Some(McpConfig::new().stdio("filesystem", &server)));
+    let args = ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"];
+    assert_eq!(found, json!({"filesystem": {"command": "npx", "args": args, "env": {"KEY": "v"}}}));
+    McpStdioServer::new(" ").unwrap_err();
+}
+
+#[test]
+fn a_server_behind_an_address_is_configured() {
+    let mut server = McpHttpServer::new("https://api.example.com/mcp").unwrap();
+    server.headers.insert("Authorization".into(), "Bearer token".into());
+    let found =
+        file("--mcp-config", |given| given.mcp_config = Some(McpConfig::new().http("remote_api", &server)));
+    let headers = json!({"Authorization": "Bearer token"});
+    assert_eq!(found, json!({"remote_api": {"url": "https://api.example.com/mcp", "headers": headers}}));
+    McpHttpServer::new("").unwrap_err();
+}
+
+#[test]
+fn servers_may_be_a_map_or_a_text_of_json() {
+    let map = json!({"fs": {"command": "npx"}});
+    for config in [McpConfig::try_from(map.clone()).unwrap(), map.to_string().as_str().into()] {
+        assert_eq!(file("--mcp-config", |given| given.mcp_config = Some(config)), map);
+    }
+    assert!(
+        refused(|given| given.mcp_config = Some("{\"fs\": hunter2".into())).starts_with("use mcp_config: ")
+    );
+}
+
+#[test]
+fn nulls_in_maps_are_dropped() {
+    let map = json!({
+        "fs": {"command": "npx", "env": {"A": "1", "B": null}},
+        "api": {"url": "https://h", "headers": {"X": null, "Y": "2"}},
+    });
+    let found = file("--mcp-config", |given| given.mcp_config = Some(McpConfig::try_from(map).unwrap()));
+    let expected = json!({"fs": {"command": "npx", "env": {"A": "1"}}, "api": {"url": "https://h", "headers": {"Y": "2"}}});
+    assert_eq!(found, expected);
+    let rule = json!({"tool": "Bash", "action": "ask", "matches": null, "context": null, "to": null});
+    let rule = amp_sdk::Permission::try_from(rule).unwrap();
+    assert_eq!(rule.to_value(), json!({"tool": "Bash", "action": "ask"}));
+}
+
+#[test]
+fn the_surface_may_be_a_map() {
+    let map = json!({"surface_kind": "ssh_exec", "transport_options": {"destination": "build", "ssh_user": "me", "port": 2222}});
+    let Surface::Ssh(ssh) = Surface::try_from(map).unwrap() else { panic!() };
+    assert_eq!((ssh.destination.as_str(), ssh.user.as_deref(), ssh.port), ("build", Some("me"), Some(2222)));
+    assert_eq!(Surface::try_from(json!({})).unwrap(), Surface::Local);
+    assert_eq!(
+        Surface::try_from(json!({"surface_kind": "guest_bridge"})).unwrap_err().kind(),
+        "unsupported_capability"
+    );
+}
