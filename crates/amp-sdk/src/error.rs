@@ -6,6 +6,8 @@ mod normalize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use amplihack_agent::event::FailKind;
+use amplihack_session::RunEnd;
 use amplihack_utils::error::{ExitKind, Explain};
 use amplihack_utils::sys::Exit;
 use semver::Version;
@@ -26,37 +28,54 @@ pub struct StderrTail {
     pub truncated: bool,
 }
 
-/// How a CLI process ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The end of a CLI process, with what it said last.
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CliEnd {
-    /// Its exit code; 128 + n after signal n; `None` while it is not known.
-    pub exit_code: Option<i32>,
-    /// The signal that ended it, where one did: 9 is SIGKILL.
-    pub signal: Option<i32>,
-    /// What it said last on stderr.
+    /// The end of the run: outcome, evidence, exit, survivors, bytes of the prompt that were not read.
+    pub run: RunEnd,
+    /// The last bytes on stderr.
     pub stderr: StderrTail,
 }
 
+impl Default for CliEnd {
+    fn default() -> Self {
+        Self::new(None, StderrTail::default())
+    }
+}
+
 impl CliEnd {
-    /// An end with this code and this tail of stderr.
+    /// An end with this code, where one is known, and this tail of stderr.
     pub fn new(exit_code: Option<i32>, stderr: StderrTail) -> Self {
-        Self { exit_code, signal: None, stderr }
+        let run = match exit_code {
+            Some(code) => RunEnd::of_exit(Exit::Code(code)),
+            None => RunEnd::failed(FailKind::NoResult, "the end of the CLI is not known"),
+        };
+        Self { run, stderr }
     }
 
     /// The end of a process that is known.
-    pub(crate) fn of(exit: Exit, stderr: StderrTail) -> Self {
-        let signal = match exit {
-            Exit::Signal(signal) => Some(signal),
-            Exit::Code(_) => None,
-        };
-        Self { signal, ..Self::new(Some(exit.code()), stderr) }
+    pub(crate) const fn of(run: RunEnd, stderr: StderrTail) -> Self {
+        Self { run, stderr }
+    }
+
+    /// The exit code; 128 + n after signal n; `None` while it is not known.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.run.exit().map(Exit::code)
+    }
+
+    /// The signal that ended the CLI, where one did: 9 is SIGKILL.
+    pub fn signal(&self) -> Option<i32> {
+        match self.run.exit() {
+            Some(Exit::Signal(signal)) => Some(signal),
+            _ => None,
+        }
     }
 
     /// The tail without blanks around it, and how the process ended where the tail cannot tell.
     fn said(&self) -> String {
         let text = self.stderr.text.trim();
-        match (text.is_empty(), self.signal, self.exit_code) {
+        match (text.is_empty(), self.signal(), self.exit_code()) {
             (false, None, _) => text.to_owned(),
             (false, Some(signal), _) => format!("{text} (the CLI was ended by signal {signal})"),
             (true, Some(signal), _) => format!("the CLI was ended by signal {signal} and said nothing"),
@@ -372,7 +391,7 @@ impl Error {
         match self {
             Self::CliNotFound { .. } => Some(127),
             Self::CommandTimeout { .. } | Self::Reported { kind: ErrorKind::CommandTimeout, .. } => Some(124),
-            other => other.end().and_then(|end| end.exit_code),
+            other => other.end().and_then(CliEnd::exit_code),
         }
     }
 

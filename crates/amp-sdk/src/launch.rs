@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use amplihack_agent::lookup::is_executable;
-use amplihack_session::{Captured, Input, Outcome};
+use amplihack_session::{Captured, Input, ProcessOutput, RunEnd};
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::new_session_id;
 
@@ -173,8 +173,8 @@ impl Launch {
     }
 
     /// How the CLI ended, with nothing in it that must not be seen.
-    pub(crate) fn end(&self, outcome: &Outcome) -> CliEnd {
-        CliEnd::of(outcome.exit, self.tail(&outcome.stderr))
+    pub(crate) fn end(&self, output: &ProcessOutput) -> CliEnd {
+        CliEnd::of(RunEnd::of_output(output), self.tail(&output.stderr))
     }
 
     /// The tail of stderr, with nothing in it that must not be seen.

@@ -39,6 +39,9 @@ pub mod version;
 /// The messages of the stream.
 pub use amplihack_agent::amp::wire;
 
+/// The end of a run, which [`CliEnd`] wraps.
+pub use amplihack_session::{Denials, Evidence, RunEnd, RunOutcome};
+
 pub use error::{CliEnd, Error, ErrorKind, Result, StderrTail, Wait};
 pub use governed::Authority;
 pub use manage::{Amp, DEFAULT_TIMEOUT};

@@ -5,7 +5,9 @@ mod words;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, Outcome, Output, RunError, RunSpec, Why, run_blocking, run_to_end};
+use amplihack_session::{
+    Deadlines, EndCause, Output, ProcessOutput, RunError, RunSpec, run_blocking, run_to_end,
+};
 
 use crate::capability::Feature;
 use crate::error::{CliEnd, Error, Result};
@@ -191,7 +193,7 @@ impl<T: Send + 'static> Call<T> {
         Ok(words)
     }
 
-    fn read(&self, launch: &Launch, outcome: Result<Outcome, RunError>, after: Duration) -> Result<T> {
+    fn read(&self, launch: &Launch, outcome: Result<ProcessOutput, RunError>, after: Duration) -> Result<T> {
         let command = self.words.shown();
         let outcome = outcome.map_err(|error| match Error::from_run(error) {
             error @ Error::CliNotFound { .. } => error,
@@ -199,7 +201,7 @@ impl<T: Send + 'static> Call<T> {
         });
         let outcome = outcome.map_err(|error| launch.scrub(error))?;
         let end = launch.end(&outcome);
-        if outcome.why != Why::Ended {
+        if outcome.cause != EndCause::Ended {
             return Err(Error::CommandTimeout { command, after, end: Box::new(end) });
         }
         let stdout = launch.hide(&String::from_utf8_lossy(&outcome.stdout.bytes));

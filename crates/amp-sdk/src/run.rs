@@ -1,5 +1,7 @@
 //! A run as its answer.
 
+use amplihack_session::RunOutcome;
+
 use crate::error::{CliEnd, Error, Result, says_auth};
 use crate::options::Options;
 use crate::prompt::Prompt;
@@ -38,6 +40,11 @@ pub struct Answer {
 /// [`run`] with the warnings, the end of the CLI and the whole result.
 ///
 /// A CLI that exits with another code than 0 after its result has answered: the code is a warning.
+///
+/// # Errors
+///
+/// Those of [`run`]. A result of a CLI that left a part of the prompt unread is [`Error::ExecutionFailed`] with the subtype
+/// `prompt_unread`: it answers another question.
 pub async fn answer(prompt: impl Into<Prompt>, options: Options) -> Result<Answer> {
     let mut messages = execute(prompt, options);
     let mut last = None;
@@ -49,6 +56,14 @@ pub async fn answer(prompt: impl Into<Prompt>, options: Options) -> Result<Answe
     }
     let end = messages.end().cloned().unwrap_or_default();
     match last {
+        Some(StreamMessage::Result(_)) if end.run.outcome() == RunOutcome::PromptUnread => {
+            Err(Error::ExecutionFailed {
+                message: format!("{}; nothing of the answer can be relied on", end.run.reason()),
+                subtype: RunOutcome::PromptUnread.name().to_owned(),
+                permission_denials: Vec::new(),
+                end: Box::new(end),
+            })
+        }
         Some(StreamMessage::Result(result)) => Ok(Answer {
             text: match &result.result {
                 Some(text) if amplihack_utils::sabotage::active("amp-run-text") => text.trim().to_owned(),

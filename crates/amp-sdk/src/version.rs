@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use amplihack_session::{Deadlines, Output, RunSpec, Why, run_to_end};
+use amplihack_session::{Deadlines, EndCause, Output, RunSpec, run_to_end};
 use semver::Version;
 
 use crate::error::{Error, Result};
@@ -59,7 +59,7 @@ pub async fn probe(options: &Options) -> Result<Version> {
         ..RunSpec::new(command)
     };
     let outcome = run_to_end(spec).await.map_err(|error| launch.scrub(Error::from_run(error)))?;
-    if outcome.why != Why::Ended {
+    if outcome.cause != EndCause::Ended {
         return Err(Error::TaskTimeout { what: "run `amp --version`".to_owned(), after: PROBE });
     }
     let printed = String::from_utf8_lossy(&outcome.stdout.bytes).into_owned();

@@ -30,7 +30,7 @@ pub use amplihack_utils::agent_binary::AgentBinary;
 pub use command::{AgentCommand, DeliveredCommand, Options, Permissions};
 pub use decode::Decode;
 pub use error::{DeliveryError, Unsupported};
-pub use event::{AgentEvent, End, Envelope};
+pub use event::{AgentEvent, EndEvent, Envelope, RunOutcome};
 pub use installed::{Installed, Trust};
 pub use matrix::{Capability, Evidence, Row, RunMode};
 pub use profile::{Profile, profile};

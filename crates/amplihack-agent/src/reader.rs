@@ -5,7 +5,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 
 use crate::decode::Decode;
-use crate::event::{AgentEvent, End, Envelope, Totals, Usage, Warning};
+use crate::event::{AgentEvent, EndEvent, Envelope, Totals, Usage, Warning};
 use crate::framer::{Frame, Framer};
 use crate::ledger::Ledger;
 
@@ -74,7 +74,7 @@ impl Reader {
     }
 
     /// Reads what no newline ended, and says how the run ended; see [`Decode::finish`].
-    pub fn finish(&mut self, exit: Option<Exit>, now: Timestamp, out: &mut Vec<Envelope>) -> End {
+    pub fn finish(&mut self, exit: Option<Exit>, now: Timestamp, out: &mut Vec<Envelope>) -> EndEvent {
         let numbers = &mut self.numbers;
         self.framer.finish(|frame| numbers.frame(frame, now, out));
         numbers.decoder.finish(exit)
@@ -87,7 +87,7 @@ impl Reader {
     }
 
     /// Numbers `end` as the last event.
-    pub fn end(&mut self, end: End, now: Timestamp, out: &mut Vec<Envelope>) {
+    pub fn end(&mut self, end: EndEvent, now: Timestamp, out: &mut Vec<Envelope>) {
         self.numbers.put(AgentEvent::End(end), None, now, out);
     }
 }

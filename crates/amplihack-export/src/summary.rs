@@ -1,7 +1,8 @@
 //! What stands above a run: facts by name, the same for a page and for Markdown.
 
-use amplihack_agent::event::{End, Totals};
+use amplihack_agent::event::Totals;
 use amplihack_policy::Decision;
+use amplihack_session::RunEnd;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clean::{Clean, Cleaner};
@@ -76,10 +77,10 @@ pub(crate) fn run(run: &Run, cleaner: Cleaner) -> Vec<Fact> {
         add("Took", &span(ended.duration_since(record.started_at)));
     }
     add("State", record.state());
-    if let Some(exit) = record.end.as_ref().and_then(|end| end.summary().exit) {
+    if let Some(exit) = record.end.as_ref().and_then(RunEnd::exit) {
         add("Exit", &exit.to_string());
     }
-    if let Some(message) = record.end.as_ref().and_then(message) {
+    if let Some(message) = record.end.as_ref().and_then(|end| end.event.message.as_deref()) {
         add("Reason", message);
     }
     add("Events", &run.events.len().to_string());
@@ -88,18 +89,6 @@ pub(crate) fn run(run: &Run, cleaner: Cleaner) -> Vec<Fact> {
     }
     facts.extend(usage(&record.usage, cleaner));
     facts
-}
-
-/// What is said about an end that is no success.
-pub(crate) fn message(end: &End) -> Option<&str> {
-    match end {
-        End::Failed { message, .. }
-        | End::Denied { message, .. }
-        | End::Budget { message, .. }
-        | End::Interrupted { message, .. }
-        | End::Stalled { message, .. } => Some(message),
-        _ => None,
-    }
 }
 
 fn usage(usage: &Totals, cleaner: Cleaner) -> Vec<Fact> {
@@ -122,7 +111,7 @@ fn usage(usage: &Totals, cleaner: Cleaner) -> Vec<Fact> {
 
 /// The agent's last word in `run`.
 pub(crate) fn answer(run: &Run, cleaner: Cleaner) -> Option<Clean> {
-    let text = run.record.end.as_ref()?.summary().text.as_ref()?;
+    let text = run.record.end.as_ref()?.event.summary.text.as_ref()?;
     Some(cleaner.text(text)).filter(|text| !text.is_blank())
 }
 

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use amplihack_agent::decode::decoder;
-use amplihack_agent::event::{End, Started, Text, ToolCall, ToolResult, Totals, Usage, Warning};
+use amplihack_agent::event::{EndEvent, Started, Text, ToolCall, ToolResult, Totals, Usage, Warning};
 use amplihack_agent::reader::Reader;
 use amplihack_agent::{AgentBinary, AgentEvent, Envelope};
 use amplihack_policy::Decision;
 use amplihack_policy::audit::{Data, Entry, EventType};
 use amplihack_session::journal::RunRecord;
+use amplihack_session::{Evidence, RunEnd};
 use amplihack_utils::sys::Exit;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -35,7 +36,7 @@ pub(crate) fn run(events: Vec<Envelope>) -> Run {
     // No process has this number.
     record.pid = u32::MAX;
     if let Some(Envelope { at, event: AgentEvent::End(end), .. }) = events.last() {
-        record.end = Some(end.clone());
+        record.end = Some(RunEnd::new(end.clone(), Evidence::Record));
         record.ended_at = Some(*at);
     }
     Run { id: "0123abcd".to_owned(), record, events, unread: 0, verdicts: Vec::new() }
@@ -52,7 +53,7 @@ pub(crate) fn recorded(agent: AgentBinary, name: &str) -> Run {
     let usage = reader.usage();
     let events: Vec<Envelope> = events.into_iter().map(|one| event(one.seq, one.event)).collect();
     let session = events.iter().find_map(|one| match &one.event {
-        AgentEvent::Started(started) => Some((started.session.clone(), started.model.clone())),
+        AgentEvent::Started(started) => Some((started.agent_session.clone(), started.model.clone())),
         _ => None,
     });
     let mut run = run(events);
@@ -92,7 +93,7 @@ pub(crate) fn hostile() -> Document {
     let mut add = |what| events.push(event(events.len() as u64, what));
     let nasty = |at: usize| HOSTILE[at % HOSTILE.len()].to_owned();
     let mut started = Started::of(AgentBinary::Claude);
-    started.session = Some("session-1".to_owned());
+    started.agent_session = Some("session-1".to_owned());
     started.version = Some(nasty(0));
     add(AgentEvent::Started(started));
     for at in 0..HOSTILE.len() {
@@ -122,8 +123,8 @@ pub(crate) fn hostile() -> Document {
         ..Usage::default()
     };
     add(AgentEvent::Usage(usage));
-    let mut end = End::failed(amplihack_agent::event::FailKind::Agent, nasty(2));
-    end.summary_mut().text = Some(nasty(1));
+    let mut end = EndEvent::failed(amplihack_agent::event::FailKind::Agent, nasty(2));
+    end.summary.text = Some(nasty(1));
     add(AgentEvent::End(end));
     let mut run = run(events);
     run.record.model = Some(nasty(2));

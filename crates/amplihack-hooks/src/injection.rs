@@ -58,6 +58,7 @@ impl Injection {
         // One that is there already is somebody else's.
         DirBuilder::new().mode(0o700).create(&self.directory).map_err(io)?;
         let written = Written { directory: self.directory.clone() };
+        crate::guard::expect_denials(&self.directory).map_err(io)?;
         for (name, text) in &self.files {
             let path = self.directory.join(name);
             create_private_dir(path.parent().unwrap_or(&self.directory)).map_err(io)?;
@@ -68,8 +69,8 @@ impl Injection {
 }
 
 impl Written {
-    /// The rules behind the calls that were denied so far.
-    pub fn denials(&self) -> Vec<String> {
+    /// The rules behind the calls that were denied so far. `None`: the guard's reports are gone, and nobody knows.
+    pub fn denials(&self) -> Option<Vec<String>> {
         crate::guard::denials(&self.directory)
     }
 }
@@ -147,6 +148,6 @@ mod tests {
         assert_eq!(hook["timeout"].as_integer(), Some(10));
         let written = injection.write().unwrap();
         assert!(base.path().join("launch").is_dir(), "denials are noted there");
-        assert_eq!(written.denials(), [""; 0]);
+        assert_eq!(written.denials(), Some(Vec::new()));
     }
 }

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use amplihack_agent::decode::{PlainText, decoder};
 use amplihack_agent::event::{Totals, Usage};
 use amplihack_agent::reader::Earlier;
-use amplihack_agent::{AgentBinary, End, Envelope, profile};
+use amplihack_agent::{AgentBinary, Envelope, profile};
 use amplihack_hooks::injection::Written;
 use amplihack_session::journal::{RunRecord, used_before};
-use amplihack_session::{EventRun, Finished, Journal, Reading, RunError};
+use amplihack_session::{Captured, EventRun, Journal, Reading, RunEnd, RunError};
 use amplihack_utils::fs::read_regular;
 use amplihack_utils::launcher_context::SessionId;
 
 use crate::error::LaunchError;
 use crate::notice::Notice;
 use crate::plan::Plan;
-use crate::start::{Hosting, Prepared, SessionMark, Streams, aftermath, prepare};
+use crate::start::{Hosting, LaunchReport, Prepared, SessionMark, Streams, denials, finish_notices, prepare};
 
 /// The largest file of usage that is read.
 const MAX_USAGE_FILE: u64 = 1024 * 1024;
@@ -36,17 +36,6 @@ pub struct Wanted {
     pub raw: bool,
     /// A run in which the policy denied a call is not a success, whatever the agent says.
     pub fail_on_denial: bool,
-}
-
-/// The end of a launch whose events were read.
-#[derive(Debug)]
-pub struct EventsEnded {
-    /// How the run ended, what it used, what is left.
-    pub finished: Finished,
-    /// The rules behind the calls that the policy denied, in their order.
-    pub denials: Vec<String>,
-    /// What to tell a person.
-    pub notices: Vec<Notice>,
 }
 
 /// Starts what `plan` decided, as [`start`](crate::start()) does, and reads its events.
@@ -77,10 +66,11 @@ pub async fn start_events(
     }
     let decoder = if streamed { decoder(agent) } else { Box::new(PlainText::new(agent)) };
     let guard = guard.map(Arc::new);
-    let judging = guard.clone().filter(|_| wanted.fail_on_denial);
-    let judge = Box::new(move |end: &mut End| {
-        if let Some(guard) = judging {
-            deny(end, &guard.denials());
+    let judging = guard.clone();
+    let judge = Box::new(move |end: &mut RunEnd| {
+        end.denials = denials(judging.as_deref());
+        if wanted.fail_on_denial {
+            end.hold_to_denials();
         }
         usage.and_then(|file| used(agent, &file))
     });
@@ -112,12 +102,12 @@ impl LaunchedEvents {
     }
 
     /// Takes the remaining events without looking at them, and waits for the end of the run.
-    pub async fn finish(self) -> Result<EventsEnded, RunError> {
+    pub async fn finish(self) -> Result<LaunchReport, RunError> {
         let Self { run, guard, session } = self;
-        let finished = run.wait().await?;
-        let (denials, notices) = aftermath(guard.as_deref(), &finished.outcome);
+        let end = run.wait().await?;
+        let notices = finish_notices(&end);
         drop((guard, session));
-        Ok(EventsEnded { finished, denials, notices })
+        Ok(LaunchReport { end, stdout: Captured::default(), notices })
     }
 }
 
@@ -128,12 +118,4 @@ fn used(agent: AgentBinary, file: &Path) -> Option<Usage> {
         tracing::debug!(%error, "a run's file of its usage stays behind");
     }
     profile(agent).counts.usage_file?(&bytes)
-}
-
-/// A success with a denied call is none.
-fn deny(end: &mut End, denials: &[String]) {
-    if end.is_success() && !denials.is_empty() {
-        let summary = std::mem::take(end.summary_mut());
-        *end = End::Denied { message: format!("the policy denied {}", denials.join(", ")), summary };
-    }
 }

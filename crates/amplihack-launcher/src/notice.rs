@@ -59,6 +59,13 @@ pub enum Notice {
     },
     /// The policy observes and refuses nothing.
     Observing(AgentBinary),
+    /// The agent ended before it had read the whole prompt.
+    PromptUnread {
+        /// Bytes that it left.
+        bytes: u64,
+    },
+    /// Whether calls were denied is not known.
+    DenialsUnknown,
     /// Calls that the policy denied while the agent ran: the rules behind them.
     Denied(Vec<String>),
     /// Descendants that lose their environment will not know who is in charge.
@@ -122,6 +129,13 @@ impl fmt::Display for Notice {
                     "the policy only observes: {agent} is refused nothing, what would have been is in the audit"
                 )
             }
+            Self::PromptUnread { bytes } => {
+                write!(f, "the agent ended with {bytes} bytes of the prompt unread; the run is not a success")
+            }
+            Self::DenialsUnknown => f.write_str(
+                "whether the policy denied a call is not known, because no report of the guard arrived; \
+                 `amplihack audit show` lists what was judged",
+            ),
             Self::Denied(rules) => write!(
                 f,
                 "the policy denied {} ({}); `amplihack audit show` tells more",

@@ -2,7 +2,9 @@
 
 use amplihack_agent::RunMode;
 use amplihack_hooks::injection::Written;
-use amplihack_session::{AgentRun, Deadlines, Input, Outcome, Output, RunError, RunSpec, Terminal};
+use amplihack_session::{
+    AgentRun, Captured, Deadlines, Denials, Input, Output, RunEnd, RunError, RunOutcome, RunSpec, Terminal,
+};
 use amplihack_utils::launcher_context::{self, LauncherContext, SessionContext, SessionId};
 
 use crate::error::LaunchError;
@@ -39,18 +41,19 @@ impl Default for Streams {
 pub struct Launched {
     run: AgentRun,
     guard: Option<Written>,
+    fail_on_denial: bool,
     // Last: the session's directory goes when the guard's is gone.
     session: SessionMark,
 }
 
-/// The end of a launch.
+/// A launch that has ended.
 #[derive(Debug)]
-pub struct Ended {
-    /// How the run ended.
-    pub outcome: Outcome,
-    /// The rules behind the calls that the policy denied, in their order.
-    pub denials: Vec<String>,
-    /// What to tell a person.
+pub struct LaunchReport {
+    /// The end of the run.
+    pub end: RunEnd,
+    /// Standard output, if it was captured.
+    pub stdout: Captured,
+    /// Lines for a person.
     pub notices: Vec<Notice>,
 }
 
@@ -82,7 +85,7 @@ pub async fn start(
     // Dropped in reverse: the session's directory goes when the guard's is gone.
     let Prepared { session, guard, spec, notices } = prepare(plan, hosting, streams)?;
     let run = AgentRun::start(spec).await?;
-    Ok((Launched { run, guard, session }, notices))
+    Ok((Launched { run, guard, fail_on_denial: false, session }, notices))
 }
 
 /// A run that is ready to start, and what must live as long as it does.
@@ -139,31 +142,51 @@ pub(crate) fn prepare(plan: Plan, hosting: Hosting, streams: Streams) -> Result<
 }
 
 impl Launched {
+    /// Holds a success to a guard that denied nothing.
+    #[must_use]
+    pub fn failing_on_denial(self, fail_on_denial: bool) -> Self {
+        Self { fail_on_denial, ..self }
+    }
+
     /// The session of this launch.
     pub fn session(&self) -> &SessionId {
         &self.session.id
     }
 
     /// Waits for the end of the run.
-    pub async fn wait(self) -> Result<Ended, RunError> {
-        let outcome = self.run.wait().await?;
-        let (denials, notices) = aftermath(self.guard.as_ref(), &outcome);
-        Ok(Ended { outcome, denials, notices })
+    pub async fn wait(self) -> Result<LaunchReport, RunError> {
+        let (mut end, stdout) = self.run.wait_for_end().await?;
+        end.denials = denials(self.guard.as_ref());
+        if self.fail_on_denial {
+            end.hold_to_denials();
+        }
+        let notices = finish_notices(&end);
+        Ok(LaunchReport { end, stdout, notices })
     }
 }
 
-/// What the guard denied, and what to tell a person of the end.
-pub(crate) fn aftermath(guard: Option<&Written>, outcome: &Outcome) -> (Vec<String>, Vec<Notice>) {
-    let denials = guard.map(Written::denials).unwrap_or_default();
+/// The denials of a launch: unknown without a guard, and where its reports are gone.
+pub(crate) fn denials(guard: Option<&Written>) -> Denials {
+    guard.and_then(Written::denials).map_or(Denials::Unknown, Denials::Known)
+}
+
+/// Lines for a person about the end of a launch.
+pub(crate) fn finish_notices(end: &RunEnd) -> Vec<Notice> {
     let mut notices = Vec::new();
-    if !denials.is_empty() {
-        notices.push(Notice::Denied(denials.clone()));
+    if let Some(bytes) = end.unread_prompt {
+        notices.push(Notice::PromptUnread { bytes });
     }
-    if !outcome.background.is_empty() {
-        notices.push(Notice::Background(outcome.background.clone()));
+    if !end.denials.rules().is_empty() {
+        notices.push(Notice::Denied(end.denials.rules().to_vec()));
     }
-    if !outcome.survivors.is_empty() {
-        notices.push(Notice::Survivors(outcome.survivors.clone()));
+    if end.outcome() == RunOutcome::Unguarded {
+        notices.push(Notice::DenialsUnknown);
     }
-    (denials, notices)
+    if !end.background.is_empty() {
+        notices.push(Notice::Background(end.background.clone()));
+    }
+    if !end.survivors.is_empty() {
+        notices.push(Notice::Survivors(end.survivors.clone()));
+    }
+    notices
 }

@@ -13,8 +13,10 @@ use amplihack_agent::{AgentCommand, DeliveryError, Installed, Options};
 use amplihack_launcher::doctor::channels;
 use amplihack_launcher::flag_matrix::{AgentBinary, RunMode, prompt_delivery_caps_for};
 use amplihack_launcher::prompt_delivery::{DeliveredCommand, build_tool_command_with_prompt_delivery};
-use amplihack_launcher::{Hosting, LaunchError, LaunchRequest, Notice, Plan, Streams, Task, plan, start};
-use amplihack_session::{Deadlines, Outcome, Output, RunSpec, run_blocking};
+use amplihack_launcher::{
+    Hosting, LaunchError, LaunchReport, LaunchRequest, Notice, Plan, Streams, Task, plan, start,
+};
+use amplihack_session::{Deadlines, Output, RunSpec, run_blocking};
 use amplihack_testkit::script::{StdinPlan, Step};
 use amplihack_testkit::{Sandbox, Script, logged};
 use amplihack_utils::config::Config;
@@ -126,7 +128,7 @@ fn planned(
 }
 
 /// Carries a plan out, through the one door that every launch takes.
-fn launch(plan: Plan) -> (Outcome, Vec<Notice>) {
+fn launch(plan: Plan) -> (LaunchReport, Vec<Notice>) {
     let streams = Streams {
         stdout: Output::Tail(1 << 20),
         stderr: Output::Tail(1 << 20),
@@ -135,9 +137,9 @@ fn launch(plan: Plan) -> (Outcome, Vec<Notice>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (launched, mut notices) = start(plan, Hosting::Library, streams).await.unwrap();
-        let ended = launched.wait().await.unwrap();
-        notices.extend(ended.notices);
-        (ended.outcome, notices)
+        let mut report = launched.wait().await.unwrap();
+        notices.append(&mut report.notices);
+        (report, notices)
     })
 }
 
@@ -261,8 +263,8 @@ mod regression_contract {
         }
         for requested in [PromptDelivery::Auto, PromptDelivery::Argv] {
             let sandbox = agents();
-            let (outcome, _) = launch(planned(&sandbox, ARGV_ONLY, "it's", requested).unwrap());
-            assert!(outcome.exit.success(), "{outcome:?}");
+            let (report, _) = launch(planned(&sandbox, ARGV_ONLY, "it's", requested).unwrap());
+            assert!(report.end.is_success(), "{report:?}");
             assert_eq!(received(&sandbox, ARGV_ONLY, DeliveryMode::Argv), b"it's");
         }
     }
@@ -295,9 +297,10 @@ mod regression_contract {
                     .then(Step::PrintBytes(300_000))
                     .then(Step::PrintErrorBytes(300_000)),
             );
-            let (outcome, _) = launch(planned(&sandbox, agent, &prompt, PromptDelivery::Auto).unwrap());
-            assert!(outcome.exit.success() && outcome.stdin_error.is_none(), "{agent}: {outcome:?}");
-            assert_eq!(outcome.stdout.bytes.len(), 300_000, "{agent}");
+            let (report, _) = launch(planned(&sandbox, agent, &prompt, PromptDelivery::Auto).unwrap());
+            assert!(report.end.is_success(), "{agent}: {report:?}");
+            assert_eq!(report.end.unread_prompt, None, "{agent}");
+            assert_eq!(report.stdout.bytes.len(), 300_000, "{agent}");
             // It read up to the end, so stdin was closed.
             assert!(received(&sandbox, agent, DeliveryMode::Stdin) == prompt.as_bytes(), "{agent}");
         }
@@ -410,8 +413,8 @@ mod security_and_lifecycle {
             for stdin in [StdinPlan::Never, StdinPlan::First(10)] {
                 let mut sandbox = agents();
                 sandbox.script(&Script::new().stdin(stdin).sleep_ms(50).exit(7));
-                let (outcome, _) = launch(planned(&sandbox, agent, &prompt, PromptDelivery::Stdin).unwrap());
-                assert_eq!(outcome.code(), 7, "{agent}: {outcome:?}");
+                let (report, _) = launch(planned(&sandbox, agent, &prompt, PromptDelivery::Stdin).unwrap());
+                assert_eq!(report.end.code(), 7, "{agent}: {report:?}");
             }
             // With the prompt on argv there is nothing to wait for: stdin is at its end from the start.
             let sandbox = agents();

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
-use amplihack_agent::event::Totals;
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::plan;
-use amplihack_session::{Interrupts, SESSION_ID, leftovers};
+use amplihack_session::{Interrupts, RunEnd, SESSION_ID, leftovers};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
@@ -34,7 +33,7 @@ use crate::prompts::{Parts, prompt};
 use crate::race::Lane;
 use crate::spec::Spec;
 use crate::turn::{given_up, why};
-use crate::turns::{AutoEnd, Stop, TurnOutput};
+use crate::turns::{Stop, TurnOutput};
 use crate::verify::{Claimed, Cut, verify};
 use crate::worktree::Tree;
 
@@ -52,29 +51,21 @@ pub struct Place<'a> {
     pub lane: Receiver<Lane>,
 }
 
-/// A run that is over.
+/// An unattended run that has ended.
 #[derive(Debug, Clone)]
 pub struct Summary {
     /// The run.
     pub id: SessionId,
-    /// How it ended.
-    pub end: AutoEnd,
-    /// Why, for a person.
-    pub reason: String,
+    /// The end, with what the run used and what was denied in it.
+    pub end: RunEnd,
     /// The agent that was at work last.
     pub agent: AgentBinary,
     /// Turns that were made.
     pub turns: u32,
-    /// What it used.
-    pub used: Totals,
-    /// What was denied.
-    pub denied: Vec<String>,
     /// Whether files are other than at the beginning.
     pub changed: Option<bool>,
     /// Its worktree, if that is kept.
     pub worktree: Option<Tree>,
-    /// The signal that ended it.
-    pub signal: Option<Signal>,
 }
 
 /// Begins a run of `spec`, and drives it to its end.
@@ -124,7 +115,7 @@ pub async fn resume(place: Place<'_>, id: SessionId) -> Result<Summary, AutoErro
     if let Some(ended) = &journal.story.ended
         && (ended.notified || journal.story.spec.notify.is_none())
     {
-        return Err(AutoError::Over { id: id.to_string(), end: ended.end.name() });
+        return Err(AutoError::Over { id: id.to_string(), end: ended.run.name() });
     }
     let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str())?;
     let marks: Vec<String> =
@@ -202,7 +193,7 @@ impl<'a> Drive<'a> {
         let start_time = start_time(pid).unwrap_or_default();
         self.journal.write(Entry::Driven { pid, start_time })?;
         if let Some(ended) = &self.journal.story.ended {
-            let (end, reason) = (ended.end, ended.reason.clone());
+            let (end, reason) = (ended.run.outcome(), ended.run.reason().to_owned());
             return self.finish(end, reason).await;
         }
         let schema = self.journal.directory.join("schema.json");

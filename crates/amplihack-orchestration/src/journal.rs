@@ -7,7 +7,7 @@ mod story;
 use std::path::{Path, PathBuf};
 
 use amplihack_agent::AgentBinary;
-use amplihack_agent::event::Totals;
+use amplihack_session::RunEnd;
 use amplihack_utils::form;
 use amplihack_utils::fs::create_private_dir;
 use amplihack_utils::launcher_context::{SessionId, meant, sessions};
@@ -19,11 +19,11 @@ use crate::budget::Used;
 use crate::error::AutoError;
 use crate::prompts::shortened;
 use crate::spec::Spec;
-use crate::turns::{Answer, AutoEnd, Phase, Stop};
+use crate::turns::{Answer, Phase, Stop};
 use crate::verify::Verification;
 use crate::worktree::Tree;
 
-pub use story::{Ended, Story, TurnRecord};
+pub use story::{RecordedEnd, Story, TurnRecord};
 
 /// The form of the journal that this version writes and knows.
 const FORM: u64 = 1;
@@ -111,14 +111,11 @@ pub enum Entry {
         /// In words.
         reason: String,
     },
-    /// The run is over.
+    /// The run has ended.
     Ended {
-        /// How.
-        end: AutoEnd,
-        /// Why, for a person.
-        reason: String,
-        /// What it used.
-        used: Totals,
+        /// The end, with everything that the run used.
+        #[serde(flatten)]
+        run: RunEnd,
         /// Whether files are other than at the beginning; unknown outside a repository.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changed: Option<bool>,
@@ -227,14 +224,18 @@ mod tests {
 
     use super::*;
     use crate::claim::{Claim, Status};
-    use crate::turns::{TurnEnd, TurnOutput};
+    use amplihack_agent::event::{EndEvent, Summary, Totals};
+    use amplihack_session::Evidence;
+
+    use crate::turns::TurnOutput;
 
     fn answered(turn: u32, status: Status, session: &str) -> Entry {
         let totals = Totals { input_tokens: 10, ..Totals::default() };
         Entry::Answered {
             turn,
             answer: Answer {
-                end: TurnEnd::Answered,
+                run: RunEnd::new(EndEvent::success(Summary::default()), Evidence::Record),
+                cut: false,
                 claim: Some(Claim { status, summary: None, changes: Some(turn == 1) }),
                 alive: true,
                 resumed: turn > 1,

@@ -29,4 +29,4 @@ pub use error::AutoError;
 pub use process::Processes;
 pub use progress::{Progress, View};
 pub use spec::Spec;
-pub use turns::{AutoEnd, TurnInput, TurnOutput, Turns};
+pub use turns::{TurnInput, TurnOutput, Turns};

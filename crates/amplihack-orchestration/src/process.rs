@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, Outcome, Output, RunSpec, Why, leftovers, run_to_end};
+use amplihack_session::{Deadlines, EndCause, Output, ProcessOutput, RunSpec, leftovers, run_to_end};
 use amplihack_utils::env::Env;
 use amplihack_utils::git::Git;
 use amplihack_utils::sys::{Exit, Proc, Signal};
@@ -30,10 +30,10 @@ pub struct Processes {
     id: String,
 }
 
-/// What a command came to.
+/// The output of a command.
 #[derive(Debug)]
-pub struct Came {
-    /// How it ended.
+pub struct CommandOutput {
+    /// The exit.
     pub exit: Exit,
     /// It took too long, and was ended.
     pub late: bool,
@@ -71,7 +71,7 @@ impl Processes {
         timeout: Duration,
         more: &[(&str, String)],
         keep: usize,
-    ) -> Result<Came, AutoError> {
+    ) -> Result<CommandOutput, AutoError> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", text]).current_dir(directory).env_clear().envs(self.env.iter());
         command.envs(more.iter().map(|(name, value)| (name, value)));
@@ -97,7 +97,7 @@ impl Processes {
         directory: &Path,
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
-    ) -> Result<Came, AutoError> {
+    ) -> Result<CommandOutput, AutoError> {
         let mut git = Git::new(&self.env, directory);
         // Asked each time: the agent may have changed it since.
         let programs = self.run(git.programs(), GIT_TIMEOUT, GIT_OUTPUT).await?;
@@ -123,10 +123,15 @@ impl Processes {
         answered(what, self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await?)
     }
 
-    async fn run(&self, command: Command, timeout: Duration, keep: usize) -> Result<Came, AutoError> {
+    async fn run(
+        &self,
+        command: Command,
+        timeout: Duration,
+        keep: usize,
+    ) -> Result<CommandOutput, AutoError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let Outcome { exit, why, stdout, stderr, .. } = run_to_end(RunSpec {
+        let ProcessOutput { exit, cause, stdout, stderr, .. } = run_to_end(RunSpec {
             stdout: Output::Tail(keep),
             stderr: Output::Tail(keep),
             deadlines: Deadlines { total: Some(timeout), ..Deadlines::default() },
@@ -138,10 +143,10 @@ impl Processes {
             ..RunSpec::new(command)
         })
         .await?;
-        let interrupted = if let Why::Interrupted(signal) = why { Some(signal) } else { None };
-        Ok(Came {
+        let interrupted = if let EndCause::Interrupted(signal) = cause { Some(signal) } else { None };
+        Ok(CommandOutput {
             exit,
-            late: matches!(why, Why::Deadline(_)),
+            late: matches!(cause, EndCause::Deadline(_)),
             interrupted,
             stdout: stdout.bytes,
             stderr: stderr.bytes,
@@ -150,10 +155,10 @@ impl Processes {
 }
 
 /// The output of a git that ended with 0.
-fn answered(what: &'static str, came: Came) -> Result<Vec<u8>, AutoError> {
-    if came.exit.success() && !came.late && came.interrupted.is_none() {
-        return Ok(came.stdout);
+fn answered(what: &'static str, output: CommandOutput) -> Result<Vec<u8>, AutoError> {
+    if output.exit.success() && !output.late && output.interrupted.is_none() {
+        return Ok(output.stdout);
     }
-    let said = String::from_utf8_lossy(&came.stderr).trim().replace('\n', "; ");
-    Err(AutoError::Git { what, said: if said.is_empty() { came.exit.to_string() } else { said } })
+    let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+    Err(AutoError::Git { what, said: if said.is_empty() { output.exit.to_string() } else { said } })
 }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use amplihack_agent::event::Totals;
+use amplihack_agent::event::{RunOutcome, Totals};
 use amplihack_agent::{AgentBinary, AgentEvent};
+use amplihack_session::Evidence;
 use serde::Serialize;
 
 use crate::budget::tokens;
-use crate::turns::{AutoEnd, Checked, Phase};
+use crate::turns::{Checked, Phase};
 use crate::verify::Verification;
 
 /// Something that happened in a run. Never a word of a prompt, nor of an answer.
@@ -68,10 +69,12 @@ pub enum Progress {
     },
     /// The run is over.
     Ended {
-        /// How.
-        end: AutoEnd,
-        /// Why.
+        /// The outcome.
+        end: RunOutcome,
+        /// The reason.
         reason: String,
+        /// The ground that the outcome stands on.
+        evidence: Evidence,
         /// Turns that were made.
         turns: u32,
         /// What it used.

@@ -1,9 +1,9 @@
 //! One task for several agents: the first verified result wins, and the others are given up.
 
+use amplihack_agent::event::RunOutcome;
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::drive::Summary;
-use crate::turns::AutoEnd;
 
 /// Whether a run may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +34,8 @@ impl Race {
     }
 
     /// Run `number` has ended: if it is verified, the others are given up.
-    pub fn ended(&self, number: usize, end: AutoEnd) {
-        if end != AutoEnd::Verified {
+    pub fn ended(&self, number: usize, end: RunOutcome) {
+        if end != RunOutcome::Verified {
             return;
         }
         for (other, lane) in self.lanes.iter().enumerate() {
@@ -53,9 +53,9 @@ impl Race {
     }
 
     /// The winner among `ends`, which came in the order `arrived`: the first verified one, else the first that claims to be done.
-    pub fn winner(arrived: &[usize], end: impl Fn(usize) -> Option<AutoEnd>) -> Option<usize> {
+    pub fn winner(arrived: &[usize], end: impl Fn(usize) -> Option<RunOutcome>) -> Option<usize> {
         let first = |wanted| arrived.iter().copied().find(|number| end(*number) == Some(wanted));
-        first(AutoEnd::Verified).or_else(|| first(AutoEnd::Claimed))
+        first(RunOutcome::Verified).or_else(|| first(RunOutcome::Claimed))
     }
 }
 
@@ -65,9 +65,7 @@ pub fn code<'a>(summaries: impl IntoIterator<Item = Option<&'a Summary>>) -> u8 
     for summary in summaries {
         match summary {
             Some(summary) if summary.end.is_success() => {}
-            Some(Summary { signal: Some(signal), .. }) => {
-                return u8::try_from(128 + signal.as_raw()).unwrap_or(1);
-            }
+            Some(summary) if summary.end.signal.is_some() => return summary.end.code(),
             _ => code = 1,
         }
     }
@@ -82,14 +80,14 @@ mod tests {
     fn the_first_verified_run_wins_and_the_others_are_given_up() {
         let race = Race::of(3);
         let lanes: Vec<_> = (0..3).map(|number| race.lane(number).unwrap()).collect();
-        race.ended(0, AutoEnd::Claimed);
+        race.ended(0, RunOutcome::Claimed);
         assert!(lanes.iter().all(|lane| *lane.borrow() == Lane::Open));
-        race.ended(1, AutoEnd::Verified);
+        race.ended(1, RunOutcome::Verified);
         assert_eq!(
             lanes.iter().map(|lane| *lane.borrow()).collect::<Vec<_>>(),
             [Lane::Lost, Lane::Open, Lane::Lost]
         );
-        let ends = [AutoEnd::Claimed, AutoEnd::Verified, AutoEnd::Failed];
+        let ends = [RunOutcome::Claimed, RunOutcome::Verified, RunOutcome::Failed];
         let end = |number: usize| ends.get(number).copied();
         assert_eq!(Race::winner(&[0, 2, 1], end), Some(1));
         assert_eq!(Race::winner(&[2, 0], end), Some(0));

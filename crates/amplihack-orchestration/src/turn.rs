@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use amplihack_agent::event::{Envelope, Totals};
-use amplihack_agent::{AgentBinary, AgentEvent, End};
+use amplihack_agent::event::{Envelope, RunOutcome, Totals};
+use amplihack_agent::{AgentBinary, AgentEvent};
 use amplihack_launcher::LaunchedEvents;
+use amplihack_session::{Evidence, RunEnd};
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
@@ -14,7 +15,7 @@ use crate::error::AutoError;
 use crate::live::Live;
 use crate::race::Lane;
 use crate::stall::{Limits, Stall, Trouble};
-use crate::turns::{Answer, Stop, TurnEnd};
+use crate::turns::{Answer, Stop};
 
 /// How often what an agent does not tell in its stream is looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -28,7 +29,6 @@ pub struct Heard {
     alive: bool,
     denied: Vec<String>,
     stall: Stall,
-    end: Option<End>,
     resumed: bool,
 }
 
@@ -57,7 +57,6 @@ impl Heard {
             alive: false,
             denied: Vec::new(),
             stall: Stall::new(limits),
-            end: None,
             resumed: resume.is_some(),
         }
     }
@@ -66,7 +65,7 @@ impl Heard {
     pub fn event(&mut self, event: &AgentEvent) -> Option<Trouble> {
         match event {
             AgentEvent::Started(started) => {
-                if let Some(session) = &started.session {
+                if let Some(session) = &started.agent_session {
                     self.session = Some(session.clone());
                 }
             }
@@ -82,10 +81,9 @@ impl Heard {
                 self.denied.push(what.unwrap_or_else(|| "a call".to_owned()));
             }
             AgentEvent::End(end) => {
-                let summary = end.summary();
-                self.session = summary.session.clone().or(self.session.take());
+                let summary = &end.summary;
+                self.session = summary.agent_session.clone().or(self.session.take());
                 self.text = summary.text.clone().or(self.text.take());
-                self.end = Some(end.clone());
             }
             _ => {}
         }
@@ -97,38 +95,34 @@ impl Heard {
         self.session.as_deref()
     }
 
-    /// The turn as an answer: of a turn that used `totals`, in which the guard stopped calls by the rules `by_rules`,
-    /// and which was ended for `trouble`.
-    pub fn answer(self, totals: Totals, by_rules: Vec<String>, trouble: Option<Trouble>) -> Over {
+    /// The turn as an answer, after `run`, in which it used `totals`, and which was ended for `trouble`.
+    pub fn answer(self, mut run: RunEnd, totals: Totals, trouble: Option<Trouble>) -> Over {
         // The guard's denials are told by the agent too: each is one call.
-        let denied = if by_rules.len() >= self.denied.len() { by_rules } else { self.denied };
+        let by_rules = run.denials.rules();
+        let denied = if by_rules.len() >= self.denied.len() { by_rules.to_vec() } else { self.denied };
         let mut stop = None;
-        let end = match (trouble, self.end) {
-            (Some(Trouble::Stalled(message)), _) | (None, Some(End::Stalled { message, .. })) => {
-                TurnEnd::Stalled { message }
-            }
+        let mut cut = false;
+        match trouble {
+            Some(Trouble::Stalled(message)) => run.settle(RunOutcome::Stalled, message, Evidence::Record),
             // One that was through before it could be cut is through.
-            (_, Some(End::Success(_))) => TurnEnd::Answered,
-            (Some(Trouble::Endless), _) => TurnEnd::Cut,
-            (None, Some(End::Denied { message, .. })) => TurnEnd::Denied { message },
-            (None, Some(End::Failed { kind, message, .. })) => TurnEnd::Failed { kind, message },
-            (None, Some(End::Budget { message, .. })) => {
-                stop = Some((Stop::Budget, message));
-                TurnEnd::Cut
+            Some(Trouble::Endless) => cut = !run.is_success(),
+            None => {
+                stop = match run.outcome() {
+                    RunOutcome::Budget => Some(Stop::Budget),
+                    RunOutcome::Interrupted => Some(Stop::Interrupted),
+                    _ => None,
+                };
+                cut = stop.is_some();
             }
-            (None, Some(End::Interrupted { message, .. })) => {
-                stop = Some((Stop::Interrupted, message));
-                TurnEnd::Cut
-            }
-            (None, _) => TurnEnd::Failed {
-                kind: amplihack_agent::event::FailKind::NoResult,
-                message: "the turn has no end".to_owned(),
-            },
-        };
-        let claim = self.text.as_deref().filter(|_| end == TurnEnd::Answered).and_then(claim::read);
+        }
+        let whole = !cut && run.is_success();
+        let claim = self.text.as_deref().filter(|_| whole).and_then(claim::read);
+        let stop = stop.map(|why| (why, run.reason().to_owned()));
+        run.event.summary.text = None;
         Over {
             answer: Answer {
-                end,
+                run,
+                cut,
                 claim,
                 alive: self.alive,
                 resumed: self.resumed,
@@ -212,9 +206,9 @@ pub async fn watch(
     let ended = launched.finish().await?;
     let mut notices: Vec<String> = ended.notices.iter().map(ToString::to_string).collect();
     notices.retain(|notice| !notice.is_empty());
-    let mut over = heard.answer(totals, ended.denials, trouble);
+    let mut over = heard.answer(ended.end, totals, trouble);
     // A turn that was through when it was stopped still counts, but for time and races, which wait for nobody.
-    let through = over.answer.end == TurnEnd::Answered;
+    let through = over.answer.is_whole();
     over.stop = match stop {
         Some((Stop::Budget, _)) if through => None,
         Some(stop) => Some(stop),

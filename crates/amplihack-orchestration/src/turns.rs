@@ -3,57 +3,12 @@
 //! A run is a series of turns of one agent: clarify, plan, execute, and adjust until what was done passes its verification.
 //! An agent's word is a claim. Only a verification makes it an end.
 
-use amplihack_agent::event::FailKind;
+use amplihack_agent::event::{EndEvent, FailKind, RunOutcome, Summary};
 use amplihack_hooks::continuation::{Continuation, Count, Lock, Step, StopSignal};
+use amplihack_session::{Denials, Evidence, RunEnd};
 use serde::{Deserialize, Serialize};
 
 use crate::claim::{Claim, Status};
-
-/// How a run ended. A word of the contract each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AutoEnd {
-    /// The agent said that it was done, and a command showed it.
-    Verified,
-    /// The agent said that it was done, nothing speaks against it, and there was no command to show it.
-    Claimed,
-    /// The turns were used up.
-    MaxTurns,
-    /// The tokens or the money were used up.
-    Budget,
-    /// The time was used up.
-    Deadline,
-    /// What it needed was denied.
-    Denied,
-    /// The agent, or something that the run needs, failed.
-    Failed,
-    /// Nothing went on any more.
-    Stalled,
-    /// Somebody ended it.
-    Interrupted,
-}
-
-impl AutoEnd {
-    /// Its word, as in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Verified => "verified",
-            Self::Claimed => "claimed",
-            Self::MaxTurns => "max_turns",
-            Self::Budget => "budget",
-            Self::Deadline => "deadline",
-            Self::Denied => "denied",
-            Self::Failed => "failed",
-            Self::Stalled => "stalled",
-            Self::Interrupted => "interrupted",
-        }
-    }
-
-    /// Whether the task is done, as far as it can be told.
-    pub const fn is_success(self) -> bool {
-        matches!(self, Self::Verified | Self::Claimed)
-    }
-}
 
 /// What the agent is asked for in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,48 +37,73 @@ pub struct Rules {
     pub end_on_denial: bool,
 }
 
-/// How a turn of the agent ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "turn_end", rename_all = "snake_case")]
-pub enum TurnEnd {
-    /// It answered.
-    Answered,
-    /// It went on and on, and was ended with its work kept.
-    Cut,
-    /// It failed.
-    Failed {
-        /// How.
-        kind: FailKind,
-        /// What is said about it.
-        message: String,
-    },
-    /// It says that it was denied what it needed.
-    Denied {
-        /// What is said about it.
-        message: String,
-    },
-    /// Nothing was heard of it, or the same failure over and over.
-    Stalled {
-        /// Which.
-        message: String,
-    },
-}
-
-/// A turn that is over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A turn that has ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "AnswerForm")]
 pub struct Answer {
-    /// How it ended.
-    #[serde(flatten)]
-    pub end: TurnEnd,
-    /// What the agent says of its work.
+    /// The end of its launch. The agent's text is not in it.
+    pub run: RunEnd,
+    /// The run ended the turn with its work kept, because the agent went on and on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+    /// The agent's word about its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
     /// Whether the agent said or did anything at all.
     pub alive: bool,
     /// Whether the turn was to go on with a session of the agent.
     pub resumed: bool,
-    /// Calls that were denied.
+    /// Calls that were denied, by the guard or by the agent itself.
     pub denials: u32,
+}
+
+/// An answer as a journal has it: this version's form, or that of 0.18.0, which named the turn's end in `turn_end`.
+#[derive(Deserialize)]
+struct AnswerForm {
+    #[serde(default)]
+    run: Option<RunEnd>,
+    #[serde(default)]
+    cut: bool,
+    #[serde(default)]
+    claim: Option<Claim>,
+    alive: bool,
+    resumed: bool,
+    denials: u32,
+    #[serde(default)]
+    turn_end: Option<String>,
+    #[serde(default)]
+    kind: Option<FailKind>,
+    #[serde(default)]
+    message: String,
+}
+
+impl From<AnswerForm> for Answer {
+    fn from(form: AnswerForm) -> Self {
+        let AnswerForm { run, cut, claim, alive, resumed, denials, turn_end, kind, message } = form;
+        let word = turn_end.as_deref();
+        let older = || match word {
+            Some("answered") => RunEnd::new(EndEvent::success(Summary::default()), Evidence::Record),
+            Some("cut") => RunEnd::of(RunOutcome::Interrupted, "cut", Evidence::Nothing),
+            Some("denied") => RunEnd::of(RunOutcome::Denied, message, Evidence::Record),
+            Some("stalled") => RunEnd::of(RunOutcome::Stalled, message, Evidence::Record),
+            _ => RunEnd::failed(kind.unwrap_or(FailKind::Agent), message),
+        };
+        Self {
+            run: run.unwrap_or_else(older),
+            cut: cut || word == Some("cut"),
+            claim,
+            alive,
+            resumed,
+            denials,
+        }
+    }
+}
+
+impl Answer {
+    /// Whether the agent answered and was not cut off.
+    pub const fn is_whole(&self) -> bool {
+        !self.cut && self.run.is_success()
+    }
 }
 
 /// What the verification showed.
@@ -152,8 +132,8 @@ pub enum Stop {
     Failed,
 }
 
-/// What a run is told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// An input of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
 pub enum TurnInput {
     /// Begin.
@@ -181,8 +161,8 @@ pub enum TurnOutput {
     Verify,
     /// Nothing more: the run is over.
     End {
-        /// How.
-        end: AutoEnd,
+        /// The outcome.
+        end: RunOutcome,
         /// Why, for a person.
         reason: String,
     },
@@ -210,7 +190,7 @@ pub struct Turns {
     failures: u32,
     fell_back: bool,
     lost_session: bool,
-    ended: Option<(AutoEnd, String)>,
+    ended: Option<(RunOutcome, String)>,
 }
 
 impl Turns {
@@ -242,41 +222,48 @@ impl Turns {
             TurnInput::Begin => self.ask(self.phase, false, false),
             TurnInput::Answered(answer) => self.answered(answer),
             TurnInput::Checked { outcome: Checked::Passed } => {
-                self.end(AutoEnd::Verified, "the verification passed")
+                self.end(RunOutcome::Verified, "the verification passed")
             }
-            TurnInput::Checked { outcome: Checked::Unproved } => self
-                .end(AutoEnd::Claimed, "the agent says that it is done, and no command was given to show it"),
+            TurnInput::Checked { outcome: Checked::Unproved } => self.end(
+                RunOutcome::Claimed,
+                "the agent says that it is done, and no command was given to show it",
+            ),
             TurnInput::Checked { outcome: Checked::Refuted } => self.ask(Phase::Adjust, false, false),
             TurnInput::Stopped { why } => match why {
-                Stop::Budget => self.end(AutoEnd::Budget, "the budget is used up"),
-                Stop::Deadline => self.end(AutoEnd::Deadline, "the deadline has passed"),
-                Stop::Interrupted => self.end(AutoEnd::Interrupted, "the run was ended from outside"),
-                Stop::Failed => self.end(AutoEnd::Failed, "something that the run needs failed"),
+                Stop::Budget => self.end(RunOutcome::Budget, "the budget is used up"),
+                Stop::Deadline => self.end(RunOutcome::Deadline, "the deadline has passed"),
+                Stop::Interrupted => self.end(RunOutcome::Interrupted, "the run was ended from outside"),
+                Stop::Failed => self.end(RunOutcome::Failed, "something that the run needs failed"),
             },
         }
     }
 
     fn answered(&mut self, answer: Answer) -> TurnOutput {
-        let Answer { end, claim, alive, resumed, denials } = answer;
+        let Answer { run, cut, claim, alive, resumed, denials } = answer;
         if self.rules.end_on_denial && denials > 0 {
-            return self.end(AutoEnd::Denied, "a call was denied");
+            return self.end(RunOutcome::Denied, "a call was denied");
         }
-        match end {
-            TurnEnd::Answered => {
-                self.failures = 0;
-                match claim.map(|claim| claim.status) {
-                    Some(Status::Done) => TurnOutput::Verify,
-                    Some(Status::Blocked) if denials > 0 => {
-                        self.end(AutoEnd::Denied, "the agent cannot go on, and calls of it were denied")
-                    }
-                    Some(Status::Blocked) => self.end(AutoEnd::Failed, "the agent says that it cannot go on"),
-                    Some(Status::Working) | None => self.ask(next(self.phase), false, false),
-                }
+        if self.rules.end_on_denial && run.denials == Denials::Unknown {
+            let reason = "whether a call was denied is not known: no report of the guard arrived";
+            return self.end(RunOutcome::Unguarded, reason);
+        }
+        if cut {
+            return self.ask(next(self.phase), false, false);
+        }
+        if let Some(kind) = run.event.kind {
+            return self.failed(kind, run.reason().to_owned(), resumed && !alive);
+        }
+        if !run.is_success() {
+            return self.end(run.outcome(), run.reason());
+        }
+        self.failures = 0;
+        match claim.map(|claim| claim.status) {
+            Some(Status::Done) => TurnOutput::Verify,
+            Some(Status::Blocked) if denials > 0 => {
+                self.end(RunOutcome::Denied, "the agent cannot go on, and calls of it were denied")
             }
-            TurnEnd::Cut => self.ask(next(self.phase), false, false),
-            TurnEnd::Denied { message } => self.end(AutoEnd::Denied, message),
-            TurnEnd::Stalled { message } => self.end(AutoEnd::Stalled, message),
-            TurnEnd::Failed { kind, message } => self.failed(kind, message, resumed && !alive),
+            Some(Status::Blocked) => self.end(RunOutcome::Failed, "the agent says that it cannot go on"),
+            Some(Status::Working) | None => self.ask(next(self.phase), false, false),
         }
     }
 
@@ -287,7 +274,7 @@ impl Turns {
                 self.failures = 0;
                 return self.ask(self.phase, true, true);
             }
-            return self.end(AutoEnd::Failed, message);
+            return self.end(RunOutcome::Failed, message);
         }
         // A session that cannot be gone on with costs nothing: it is left behind once.
         if session_gone && !self.lost_session {
@@ -301,7 +288,7 @@ impl Turns {
         }
         self.failures += 1;
         if self.failures > 1 {
-            return self.end(AutoEnd::Failed, message);
+            return self.end(RunOutcome::Failed, message);
         }
         self.ask(self.phase, kind == FailKind::ContextLength, false)
     }
@@ -323,14 +310,14 @@ impl Turns {
                 Step::Stop { .. }
             );
         if held {
-            return self.end(AutoEnd::MaxTurns, format!("not done after {} turns", self.turn));
+            return self.end(RunOutcome::MaxTurns, format!("not done after {} turns", self.turn));
         }
         self.turn += 1;
         self.phase = phase;
         TurnOutput::Ask(Ask { turn: self.turn, phase, fresh, fall_back })
     }
 
-    fn end(&mut self, end: AutoEnd, reason: impl Into<String>) -> TurnOutput {
+    fn end(&mut self, end: RunOutcome, reason: impl Into<String>) -> TurnOutput {
         let reason = reason.into();
         self.ended = Some((end, reason.clone()));
         TurnOutput::End { end, reason }

@@ -7,16 +7,26 @@ use super::*;
 const RULES: Rules = Rules { max_turns: 6, fallback: false, end_on_denial: false };
 
 fn claims(status: Status) -> TurnInput {
-    TurnInput::Answered(answer(TurnEnd::Answered, Some(status)))
+    TurnInput::Answered(answer(success(), Some(status)))
 }
 
-fn answer(end: TurnEnd, status: Option<Status>) -> Answer {
+fn success() -> RunEnd {
+    known(RunEnd::new(EndEvent::success(Summary::default()), Evidence::Record))
+}
+
+/// `run` with a guard that reports no denial.
+fn known(mut run: RunEnd) -> RunEnd {
+    run.denials = Denials::Known(Vec::new());
+    run
+}
+
+fn answer(run: RunEnd, status: Option<Status>) -> Answer {
     let claim = status.map(|status| Claim { status, summary: None, changes: None });
-    Answer { end, claim, alive: true, resumed: false, denials: 0 }
+    Answer { run, cut: false, claim, alive: true, resumed: false, denials: 0 }
 }
 
 fn failed(kind: FailKind) -> Answer {
-    answer(TurnEnd::Failed { kind, message: "no".to_owned() }, None)
+    answer(known(RunEnd::failed(kind, "no")), None)
 }
 
 fn checked(outcome: Checked) -> TurnInput {
@@ -28,7 +38,7 @@ fn phase(output: &TurnOutput) -> Phase {
     ask.phase
 }
 
-fn end(output: &TurnOutput) -> AutoEnd {
+fn end(output: &TurnOutput) -> RunOutcome {
     let TurnOutput::End { end, .. } = output else { panic!("{output:?}") };
     *end
 }
@@ -44,9 +54,9 @@ fn a_run_clarifies_plans_does_and_mends_until_it_is_verified() {
     assert_eq!(turns.step(claims(Status::Done)), TurnOutput::Verify);
     assert_eq!(phase(&turns.step(checked(Checked::Refuted))), Phase::Adjust);
     assert_eq!(turns.step(claims(Status::Done)), TurnOutput::Verify);
-    assert_eq!(end(&turns.step(checked(Checked::Passed))), AutoEnd::Verified);
+    assert_eq!(end(&turns.step(checked(Checked::Passed))), RunOutcome::Verified);
     // It stays so.
-    assert_eq!(end(&turns.step(claims(Status::Blocked))), AutoEnd::Verified);
+    assert_eq!(end(&turns.step(claims(Status::Blocked))), RunOutcome::Verified);
 }
 
 #[test]
@@ -59,7 +69,7 @@ fn a_short_run_comes_to_doing_the_task() {
             last = phase(&turns.step(claims(Status::Working)));
         }
         assert_eq!(last, Phase::Execute);
-        assert_eq!(end(&turns.step(claims(Status::Working))), AutoEnd::MaxTurns);
+        assert_eq!(end(&turns.step(claims(Status::Working))), RunOutcome::MaxTurns);
     }
 }
 
@@ -68,23 +78,22 @@ fn a_claim_without_a_command_is_a_claim() {
     let mut turns = Turns::new(RULES);
     let _ = turns.step(TurnInput::Begin);
     assert_eq!(turns.step(claims(Status::Done)), TurnOutput::Verify);
-    assert_eq!(end(&turns.step(checked(Checked::Unproved))), AutoEnd::Claimed);
+    assert_eq!(end(&turns.step(checked(Checked::Unproved))), RunOutcome::Claimed);
 }
 
 #[test]
 fn denials_end_a_run_when_they_are_told_to_or_when_the_agent_cannot_go_on() {
-    let denied =
-        |status| TurnInput::Answered(Answer { denials: 1, ..answer(TurnEnd::Answered, Some(status)) });
+    let denied = |status| TurnInput::Answered(Answer { denials: 1, ..answer(success(), Some(status)) });
     let mut turns = Turns::new(RULES);
     let _ = turns.step(TurnInput::Begin);
     assert_eq!(phase(&turns.step(denied(Status::Working))), Phase::Plan);
-    assert_eq!(end(&turns.step(denied(Status::Blocked))), AutoEnd::Denied);
+    assert_eq!(end(&turns.step(denied(Status::Blocked))), RunOutcome::Denied);
     let mut turns = Turns::new(Rules { end_on_denial: true, ..RULES });
     let _ = turns.step(TurnInput::Begin);
-    assert_eq!(end(&turns.step(denied(Status::Done))), AutoEnd::Denied);
+    assert_eq!(end(&turns.step(denied(Status::Done))), RunOutcome::Denied);
     let mut turns = Turns::new(RULES);
     let _ = turns.step(TurnInput::Begin);
-    assert_eq!(end(&turns.step(claims(Status::Blocked))), AutoEnd::Failed);
+    assert_eq!(end(&turns.step(claims(Status::Blocked))), RunOutcome::Failed);
 }
 
 #[test]
@@ -97,10 +106,10 @@ fn an_account_that_is_used_up_goes_to_the_other_agent_once() {
             asked,
             TurnOutput::Ask(Ask { turn: 2, phase: Phase::Clarify, fresh: true, fall_back: true })
         );
-        assert_eq!(end(&turns.step(TurnInput::Answered(failed(kind)))), AutoEnd::Failed);
+        assert_eq!(end(&turns.step(TurnInput::Answered(failed(kind)))), RunOutcome::Failed);
         let mut alone = Turns::new(RULES);
         let _ = alone.step(TurnInput::Begin);
-        assert_eq!(end(&alone.step(TurnInput::Answered(failed(kind)))), AutoEnd::Failed);
+        assert_eq!(end(&alone.step(TurnInput::Answered(failed(kind)))), RunOutcome::Failed);
     }
 }
 
@@ -116,7 +125,7 @@ fn a_failure_is_tried_again_once_and_a_lost_session_is_left_behind() {
     assert!(matches!(long, TurnOutput::Ask(_)));
     let fresh = turns.step(TurnInput::Answered(failed(FailKind::ContextLength)));
     assert!(matches!(fresh, TurnOutput::Ask(Ask { fresh: true, .. })), "{fresh:?}");
-    assert_eq!(end(&turns.step(TurnInput::Answered(failed(FailKind::Exit)))), AutoEnd::Failed);
+    assert_eq!(end(&turns.step(TurnInput::Answered(failed(FailKind::Exit)))), RunOutcome::Failed);
 }
 
 fn any_input() -> impl Strategy<Value = TurnInput> {
@@ -129,15 +138,15 @@ fn any_input() -> impl Strategy<Value = TurnInput> {
         Just(FailKind::NoResult)
     ];
     let turn_end = prop_oneof![
-        6 => Just(TurnEnd::Answered),
-        2 => Just(TurnEnd::Cut),
-        2 => kind.prop_map(|kind| TurnEnd::Failed { kind, message: String::new() }),
-        1 => Just(TurnEnd::Denied { message: String::new() }),
-        1 => Just(TurnEnd::Stalled { message: String::new() }),
+        6 => Just(success()),
+        2 => kind.prop_map(|kind| RunEnd::failed(kind, "")),
+        1 => Just(RunEnd::of(RunOutcome::Denied, "", Evidence::Record)),
+        1 => Just(RunEnd::of(RunOutcome::Stalled, "", Evidence::Record)),
     ];
-    let answered = (turn_end, proptest::option::of(status), any::<bool>(), any::<bool>(), 0_u32..3).prop_map(
-        |(end, status, alive, resumed, denials)| {
-            TurnInput::Answered(Answer { alive, resumed, denials, ..answer(end, status) })
+    let flags = (any::<bool>(), any::<bool>(), proptest::bool::weighted(0.2));
+    let answered = (turn_end, proptest::option::of(status), flags, 0_u32..3).prop_map(
+        |(end, status, (alive, resumed, cut), denials)| {
+            TurnInput::Answered(Answer { alive, resumed, cut, denials, ..answer(end, status) })
         },
     );
     prop_oneof![
@@ -162,7 +171,7 @@ proptest! {
         let rules = Rules { max_turns, fallback, end_on_denial };
         let (mut turns, mut twin) = (Turns::new(rules), Turns::new(rules));
         let (mut asked, mut lost) = (0, 0);
-        let mut over: Option<AutoEnd> = None;
+        let mut over: Option<RunOutcome> = None;
         for input in std::iter::once(TurnInput::Begin).chain(inputs) {
             let output = turns.step(input.clone());
             prop_assert_eq!(&output, &twin.step(input.clone()));
@@ -186,8 +195,8 @@ proptest! {
                     if let Some(before) = over {
                         prop_assert_eq!(before, end);
                     } else {
-                        prop_assert_eq!(end == AutoEnd::Verified, input == checked(Checked::Passed));
-                        prop_assert_eq!(end == AutoEnd::Claimed, input == checked(Checked::Unproved));
+                        prop_assert_eq!(end == RunOutcome::Verified, input == checked(Checked::Passed));
+                        prop_assert_eq!(end == RunOutcome::Claimed, input == checked(Checked::Unproved));
                     }
                     over = Some(end);
                 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::error::AutoError;
 use crate::pictures::Pictures;
-use crate::process::{Came, Processes};
+use crate::process::{CommandOutput, Processes};
 use crate::turns::Checked;
 
 /// How long a command may take where no deadline says less.
@@ -122,15 +122,15 @@ async fn once(
         }
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = left.unwrap_or(TIMEOUT).min(TIMEOUT);
-        let came = processes.shell(text, claimed.directory, timeout, &[], KEEP).await?;
-        if let Some(signal) = came.interrupted {
+        let output = processes.shell(text, claimed.directory, timeout, &[], KEEP).await?;
+        if let Some(signal) = output.interrupted {
             return Ok(Err(Cut::Interrupted(signal)));
         }
-        if came.late && left.is_some_and(|left| left <= TIMEOUT) {
+        if output.late && left.is_some_and(|left| left <= TIMEOUT) {
             return Ok(Err(Cut::Late));
         }
         commanded = true;
-        checks.push(judged(text, &came));
+        checks.push(judged(text, &output));
     }
     let outcome = match (checks.iter().all(|check| check.passed), commanded) {
         (false, _) => Checked::Refuted,
@@ -144,16 +144,16 @@ fn looked(what: &str, found: String) -> Check {
     Check { what: what.to_owned(), passed: found.is_empty(), found }
 }
 
-fn judged(text: &str, came: &Came) -> Check {
+fn judged(text: &str, output: &CommandOutput) -> Check {
     let what = format!("`{text}`");
-    if came.exit.success() && !came.late {
+    if output.exit.success() && !output.late {
         return Check { what, passed: true, found: String::new() };
     }
-    let end = if came.late { "took too long".to_owned() } else { format!("ended with {}", came.exit) };
+    let end = if output.late { "took too long".to_owned() } else { format!("ended with {}", output.exit) };
     let found = format!(
         "it {end}\n{}{}",
-        String::from_utf8_lossy(&came.stdout),
-        String::from_utf8_lossy(&came.stderr)
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
     );
     Check { what, passed: false, found }
 }

@@ -153,7 +153,7 @@ fn seen(installed: &Installed, driven: &Driven) -> Shown {
         descendant: read("routed.txt").map(|text| text.trim().to_owned()),
         tool_ran: read("ran.txt").is_some_and(|text| text == "harmless\n"),
         forbidden: Forbidden::of(driven),
-        code: driven.outcome.exit.code(),
+        code: i32::from(driven.end.code()),
         took: driven.took,
     }
 }

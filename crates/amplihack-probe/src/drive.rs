@@ -9,8 +9,10 @@ use amplihack_agent::{Installed, Options, Permissions, RunMode};
 use amplihack_hooks::HookError;
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::install::{InstallError, Request, Scope, install};
-use amplihack_launcher::{Ended, Hosting, LaunchError, LaunchRequest, Notice, Streams, Task, plan, start};
-use amplihack_session::{Deadlines, Outcome, Output};
+use amplihack_launcher::{
+    Hosting, LaunchError, LaunchReport, LaunchRequest, Notice, Streams, Task, plan, start,
+};
+use amplihack_session::{Deadlines, Output, RunEnd};
 use amplihack_utils::config::{Config, ConfigError};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::{ExitKind, Explain};
@@ -113,8 +115,8 @@ pub struct Job<'a> {
 /// One run, seen.
 #[derive(Debug)]
 pub struct Driven {
-    /// How it ended.
-    pub outcome: Outcome,
+    /// The end of the run.
+    pub end: RunEnd,
     /// The channel of the prompt.
     pub channel: DeliveryMode,
     /// How the prompt stood in the model's requests.
@@ -217,7 +219,7 @@ impl Bench {
             stderr: Output::Tail(KEPT_OUTPUT),
             deadlines: Deadlines { total: Some(DEADLINE), ..Deadlines::default() },
         };
-        let Ended { outcome, denials, notices: more } = runtime.block_on(async {
+        let LaunchReport { end, notices: more, .. } = runtime.block_on(async {
             let (launched, more) = start(plan, Hosting::Binary, streams).await?;
             notices.extend(more);
             Ok::<_, LaunchError>(launched.wait().await?)
@@ -226,10 +228,10 @@ impl Bench {
         let denials = if notices.iter().any(|notice| matches!(notice, Notice::InstalledGuard(_))) {
             refused(&home, job.installed.agent.name())
         } else {
-            denials
+            end.denials.rules().to_vec()
         };
         let delivery = server.delivered(job.run, job.prompt);
-        Ok(Driven { outcome, channel, delivery, home, work, denials, notices, took: started.elapsed() })
+        Ok(Driven { end, channel, delivery, home, work, denials, notices, took: started.elapsed() })
     }
 }
 

@@ -113,16 +113,16 @@ fn verdict(driven: &Driven, installed: &Installed, server: &ModelServer, run: &s
         Forbidden::Ran => return failed("the forbidden call ran"),
         Forbidden::Stopped(rule) => rule,
         Forbidden::NotReached => {
-            let stderr = String::from_utf8_lossy(&driven.outcome.stderr.bytes);
-            let (code, why) = (driven.outcome.exit.code(), complaint(&stderr));
+            let stderr = String::from_utf8_lossy(&driven.end.stderr.bytes);
+            let (code, why) = (i32::from(driven.end.code()), complaint(&stderr));
             return (false, format!("the guard was not asked; the agent ended with {code}: {why}"));
         }
     };
     if !driven.work.join("harmless.txt").exists() {
         return failed("the forbidden call was stopped, but the harmless one did not run either");
     }
-    if driven.outcome.exit.code() != 0 {
-        return (false, format!("the agent ended with {}", driven.outcome.exit.code()));
+    if i32::from(driven.end.code()) != 0 {
+        return (false, format!("the agent ended with {}", i32::from(driven.end.code())));
     }
     let told = server.find_text(run, &format!("[amplihack {rule}]"));
     if !told.iter().any(|said| said.role == "tool") {

@@ -140,10 +140,10 @@ fn try_channel(
 
 /// Whether the prompt arrived, and what was seen.
 pub fn verdict(driven: &Driven) -> (bool, String) {
-    let code = driven.outcome.exit.code();
+    let code = i32::from(driven.end.code());
     match &driven.delivery {
         _ if code != 0 => {
-            let stderr = String::from_utf8_lossy(&driven.outcome.stderr.bytes);
+            let stderr = String::from_utf8_lossy(&driven.end.stderr.bytes);
             (false, format!("the agent ended with {code}: {}", stderr.lines().last().unwrap_or_default()))
         }
         Delivery::Exact => (true, "arrived byte for byte".to_owned()),

@@ -37,7 +37,7 @@ impl Status {
     }
 }
 
-/// What an agent's run was, for its step.
+/// The runs of an agent for one step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentRecord {
     /// The agent.
@@ -45,9 +45,12 @@ pub struct AgentRecord {
     /// The session whose events were kept; the last one of several attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// What all attempts used.
+    /// The usage of all attempts.
     #[serde(default)]
     pub usage: amplihack_agent::event::Totals,
+    /// The end of the last attempt, without its text, which is the step's output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<amplihack_session::RunEnd>,
 }
 
 /// What became of a step.

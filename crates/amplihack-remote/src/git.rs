@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use amplihack_policy::secrets::redact;
-use amplihack_session::{Deadlines, Input, Output, RunSpec, Why, run_to_end};
+use amplihack_session::{Deadlines, EndCause, Input, Output, RunSpec, run_to_end};
 use amplihack_utils::env::Env;
 use amplihack_utils::git as hardened;
 pub(crate) use amplihack_utils::git::{path, path_of};
@@ -130,7 +130,7 @@ impl Git {
         })
         .await
         .map_err(|error| ErrorContext::new(error.to_string()))?;
-        if outcome.why != Why::Ended {
+        if outcome.cause != EndCause::Ended {
             return Err(ErrorContext::new("git took longer than 30 minutes, and was ended"));
         }
         if outcome.stdout.dropped > 0 {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use amplihack_agent::event::FailKind;
+use amplihack_session::{Evidence, Exit, RunEnd, RunOutcome};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -111,6 +113,25 @@ pub struct Session {
     /// How it ended.
     #[serde(default)]
     pub exit_code: Option<i32>,
+}
+
+impl Session {
+    /// The end of the session's run, once it has one: out of the exit code that its machine wrote down, or of what was done to it.
+    pub fn run_end(&self) -> Option<RunEnd> {
+        match (self.status, self.exit_code) {
+            (SessionStatus::Pending | SessionStatus::Running, _) => None,
+            (SessionStatus::Completed, code) => Some(RunEnd::of_exit_file(code.unwrap_or_default())),
+            (SessionStatus::Failed, Some(code)) => Some(RunEnd::of_exit_file(code)),
+            (SessionStatus::Failed, None) => {
+                Some(RunEnd::failed(FailKind::Spawn, "the session was lost or could not be started"))
+            }
+            (SessionStatus::Killed, code) => {
+                let mut end = RunEnd::of(RunOutcome::Interrupted, "ended by kill", Evidence::Signal);
+                end.event.summary.exit = code.map(Exit::Code);
+                Some(end)
+            }
+        }
+    }
 }
 
 /// Whether `text` has the form of a session's id; only such text becomes part of a path.

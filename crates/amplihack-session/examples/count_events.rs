@@ -28,9 +28,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         count += 1;
         first.get_or_insert_with(|| started.elapsed());
     }
-    let finished = run.wait().await?;
-    if !finished.end.is_success() {
-        return Err(format!("it ended as {:?}", finished.end).into());
+    let end = run.wait().await?;
+    if !end.is_success() {
+        return Err(format!("it ended as {end:?}").into());
     }
     writeln!(std::io::stdout(), "{count} {}", first.unwrap_or_default().as_micros())?;
     Ok(())

@@ -9,7 +9,7 @@ use std::time::Duration;
 use amplihack_utils::sys::{self, ChildOptions, Exit};
 
 use crate::error::RunError;
-use crate::outcome::{Outcome, Why};
+use crate::output::{EndCause, ProcessOutput};
 use crate::run::run_to_end;
 use crate::spec::{Deadlines, Output, RunSpec};
 
@@ -28,7 +28,7 @@ pub struct ProbeOutput {
 }
 
 /// Starts a run and blocks until its end. May be called from anywhere, also from within a runtime, which it blocks.
-pub fn run_blocking(spec: RunSpec) -> Result<Outcome, RunError> {
+pub fn run_blocking(spec: RunSpec) -> Result<ProcessOutput, RunError> {
     let program = spec.command.get_program().to_os_string();
     block_on_thread(|| run_to_end(spec)).map_err(RunError::watch(&program, "have a thread and a runtime"))?
 }
@@ -83,11 +83,11 @@ pub fn probe(command: Command, timeout: Duration) -> Result<ProbeOutput, RunErro
         tag: format!("probe-{}-{number}", std::process::id()),
         ..RunSpec::new(command)
     })?;
-    match outcome.why {
-        Why::Ended | Why::Lingered | Why::Interrupted(_) => {
+    match outcome.cause {
+        EndCause::Ended | EndCause::Lingered | EndCause::Interrupted(_) => {
             Ok(ProbeOutput { exit: outcome.exit, stdout: outcome.stdout.bytes, stderr: outcome.stderr.bytes })
         }
-        Why::Deadline(_) => Err(RunError::TimedOut { program, after: timeout }),
+        EndCause::Deadline(_) => Err(RunError::TimedOut { program, after: timeout }),
     }
 }
 

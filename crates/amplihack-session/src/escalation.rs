@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use amplihack_utils::sys::Signal;
 
-use crate::outcome::{Deadline, Why};
+use crate::output::{Deadline, EndCause};
 use crate::spec::{Deadlines, Terminal};
 
 /// How long each step of an ending may take.
@@ -124,7 +124,7 @@ pub struct Escalation {
     /// When the child said that it is done.
     over: Option<Instant>,
     phase: Phase,
-    why: Why,
+    cause: EndCause,
     /// The signal that was passed on last.
     passed_on: Option<Signal>,
     exited: bool,
@@ -142,16 +142,16 @@ impl Escalation {
             last_output: None,
             over: None,
             phase: Phase::Running,
-            why: Why::Ended,
+            cause: EndCause::Ended,
             passed_on: None,
             exited: false,
             drained: false,
         }
     }
 
-    /// Why the run ends, or [`Why::Ended`] as long as there is no other reason.
-    pub fn why(&self) -> Why {
-        self.why
+    /// The cause of the run's end; [`EndCause::Ended`] as long as there is no other.
+    pub fn cause(&self) -> EndCause {
+        self.cause
     }
 
     /// When to come back at the latest. `None`: there is nothing that time alone would change.
@@ -190,7 +190,7 @@ impl Escalation {
 
     /// What passes next, and why the run ends then. Once there was output, silence is counted from there; once the child
     /// is done, only its end is waited for.
-    fn next_deadline(&self) -> Option<(Instant, Why)> {
+    fn next_deadline(&self) -> Option<(Instant, EndCause)> {
         let Deadlines { startup, idle, total } = self.deadlines;
         let startup = startup.filter(|_| self.last_output.is_none() && self.over.is_none());
         let idle = idle.filter(|_| self.over.is_none());
@@ -199,11 +199,12 @@ impl Escalation {
             wait.and_then(|wait| from.checked_add(wait)).map(|at| (at, why))
         };
         [
-            after(self.started, startup, Why::Deadline(Deadline::Startup)),
-            after(idle_from, idle, Why::Deadline(Deadline::Idle)),
-            after(self.started, total, Why::Deadline(Deadline::Total)),
+            after(self.started, startup, EndCause::Deadline(Deadline::Startup)),
+            after(idle_from, idle, EndCause::Deadline(Deadline::Idle)),
+            after(self.started, total, EndCause::Deadline(Deadline::Total)),
             // One that goes on after its word is not done yet.
-            self.over.and_then(|over| after(over.max(idle_from), Some(self.graces.linger), Why::Lingered)),
+            self.over
+                .and_then(|over| after(over.max(idle_from), Some(self.graces.linger), EndCause::Lingered)),
         ]
         .into_iter()
         .flatten()
@@ -214,7 +215,7 @@ impl Escalation {
         match self.phase {
             Phase::Running => match self.next_deadline() {
                 Some((at, why)) if at <= now => {
-                    self.why = why;
+                    self.cause = why;
                     self.ask(now, Signal::INT)
                 }
                 _ => Vec::new(),
@@ -235,7 +236,7 @@ impl Escalation {
     fn signal(&mut self, now: Instant, signal: Signal) -> Vec<Action> {
         match self.phase {
             Phase::Running => {
-                self.why = Why::Interrupted(signal);
+                self.cause = EndCause::Interrupted(signal);
                 self.ask(now, signal)
             }
             // The child ended before the signal came: the outcome is the child's, only the rest is hurried.

@@ -6,7 +6,7 @@ use amplihack_utils::sys::Signal;
 use proptest::prelude::*;
 
 use super::{Action, Escalation, Graces, Input, Target};
-use crate::outcome::{Deadline, Why};
+use crate::output::{Deadline, EndCause};
 use crate::spec::{Deadlines, Terminal};
 
 const STEP: Duration = Duration::from_secs(5);
@@ -48,7 +48,7 @@ fn a_child_that_ends_alone_is_done_without_a_signal() {
     assert_eq!(run.feed(Input::Exited), []);
     assert_eq!(run.feed(Input::Drained), [Action::Count]);
     assert_eq!(run.feed(Input::Members(0)), [Action::Done]);
-    assert_eq!(run.machine.why(), Why::Ended);
+    assert_eq!(run.machine.cause(), EndCause::Ended);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_signal_is_passed_on_then_term_then_kill_then_given_up() {
     assert_eq!(run.wake(), send(Target::Tree, Signal::TERM));
     assert_eq!(run.wake(), send(Target::Tree, Signal::KILL));
     assert_eq!(run.wake(), [Action::Done]);
-    assert_eq!(run.machine.why(), Why::Interrupted(Signal::HUP));
+    assert_eq!(run.machine.cause(), EndCause::Interrupted(Signal::HUP));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn another_signal_is_passed_on_and_is_no_second_request() {
     let wake = run.machine.wake();
     assert_eq!(run.feed(Input::Signal(Signal::TERM)), send(Target::Group, Signal::TERM));
     assert_eq!(run.machine.wake(), wake);
-    assert_eq!(run.machine.why(), Why::Interrupted(Signal::HUP));
+    assert_eq!(run.machine.cause(), EndCause::Interrupted(Signal::HUP));
 }
 
 #[test]
@@ -131,18 +131,18 @@ fn the_deadline_that_passes_first_is_the_reason() {
     let deadlines = Deadlines { startup: seconds(3), idle: seconds(10), total: seconds(15) };
     let mut run = Script::new(Terminal::Detached, deadlines);
     assert_eq!(run.wake(), send(Target::Group, Signal::INT));
-    assert_eq!(run.machine.why(), Why::Deadline(Deadline::Startup));
+    assert_eq!(run.machine.cause(), EndCause::Deadline(Deadline::Startup));
 
     let mut run = Script::new(Terminal::Detached, deadlines);
     run.feed(Input::Output);
     run.wake();
-    assert_eq!(run.machine.why(), Why::Deadline(Deadline::Idle));
+    assert_eq!(run.machine.cause(), EndCause::Deadline(Deadline::Idle));
 
     let mut run = Script::new(Terminal::Detached, deadlines);
     run.now += Duration::from_secs(9);
     run.feed(Input::Output);
     run.wake();
-    assert_eq!(run.machine.why(), Why::Deadline(Deadline::Total));
+    assert_eq!(run.machine.cause(), EndCause::Deadline(Deadline::Total));
 }
 
 fn any_input() -> impl Strategy<Value = (Input, Duration)> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "schema")]
 use amplihack_agent::event::schema;
-use amplihack_agent::event::{AgentEvent, End, Envelope, Totals};
+use amplihack_agent::event::{AgentEvent, Envelope, Totals};
 use amplihack_agent::ledger::Ledger;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::fs::{Durability, create_private_dir, read_regular, write_atomic};
@@ -17,6 +17,8 @@ use amplihack_utils::log::{JsonLog, LogError, read_from};
 use amplihack_utils::sys;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use crate::run_end::{Evidence, RunEnd};
 
 /// The largest `run.json` that is read. Its only long part is the agent's last text.
 const MAX_RECORD: u64 = 16 * 1024 * 1024;
@@ -48,9 +50,9 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::time"))]
     pub ended_at: Option<Timestamp>,
-    /// How it ended.
+    /// The end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end: Option<End>,
+    pub end: Option<RunEnd>,
     /// What it used.
     #[serde(default)]
     pub usage: Totals,
@@ -122,7 +124,7 @@ impl Journal {
         self.buffer.clear();
         for event in events {
             if let AgentEvent::Started(started) = &event.event {
-                self.record.agent_session.clone_from(&started.session);
+                self.record.agent_session.clone_from(&started.agent_session);
                 self.record.model.clone_from(&started.model);
                 self.write_record(Durability::Process)?;
             }
@@ -136,16 +138,16 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes how the run ended and what it used, `before` it other runs of its session, so that it survives the machine.
-    pub(crate) fn end(&mut self, end: &End, usage: Totals, before: Option<Totals>) -> Result<(), LogError> {
+    /// Writes the end, and what other runs of its session had used `before` it, so that it survives the machine.
+    pub(crate) fn end(&mut self, end: &RunEnd, before: Option<Totals>) -> Result<(), LogError> {
         // Copilot names its session at its end only.
         if self.record.agent_session.is_none() {
-            self.record.agent_session.clone_from(&end.summary().session);
+            self.record.agent_session.clone_from(&end.event.summary.agent_session);
         }
         self.record.used_before = before;
         self.record.end = Some(end.clone());
         self.record.ended_at = Some(Timestamp::now());
-        self.record.usage = usage;
+        self.record.usage = end.usage;
         self.log.sync()?;
         self.write_record(Durability::Machine)
     }
@@ -197,14 +199,18 @@ fn complete(record: &mut RunRecord, events: &Path) -> Result<(), LogError> {
         match envelope.event {
             AgentEvent::Usage(usage) => ledger.observe(&usage),
             AgentEvent::End(end) => {
-                record.agent_session = record.agent_session.take().or_else(|| end.summary().session.clone());
-                record.end = Some(end);
+                record.agent_session =
+                    record.agent_session.take().or_else(|| end.summary.agent_session.clone());
+                record.end = Some(RunEnd::new(end, Evidence::Record));
                 record.ended_at = Some(envelope.at);
             }
             _ => {}
         }
     }
     record.usage = ledger.totals();
+    if let Some(end) = &mut record.end {
+        end.usage = record.usage;
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use amplihack_utils::sys::{self, Proc, Signal};
 
-use crate::outcome::Process;
+use crate::output::Process;
 
 /// How often the table of processes is looked at while they end.
 const ROUND: Duration = Duration::from_millis(20);

@@ -1,12 +1,13 @@
 //! A run's pipes: bytes to the child, and what is kept of the bytes from it.
 
 use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::buffer::spare_capacity;
+use rustix::fs::{Mode, OFlags};
 use tokio::net::unix::pipe;
 
-use crate::outcome::Captured;
+use crate::output::Captured;
 use crate::spec::Output;
 
 /// As much as a pipe of the usual size holds.
@@ -20,13 +21,16 @@ const LARGEST_PIPE: usize = 1024 * 1024;
 pub(crate) struct Feed {
     open: Option<(pipe::Sender, Vec<u8>)>,
     written: usize,
-    error: Option<io::Error>,
+    /// Bytes that were never read, once that is known.
+    unread: u64,
+    /// The other end of a pipe that holds all bytes by now. It keeps the pipe, so that what the child leaves in it can be counted.
+    held: Option<OwnedFd>,
 }
 
 impl Feed {
     /// A feed of nothing.
     pub(crate) fn closed() -> Self {
-        Self { open: None, written: 0, error: None }
+        Self { open: None, written: 0, unread: 0, held: None }
     }
 
     pub(crate) fn new(stdin: impl Into<OwnedFd>, mut bytes: Vec<u8>) -> io::Result<Self> {
@@ -34,7 +38,7 @@ impl Feed {
             bytes.truncate(CHUNK);
         }
         let pipe = pipe::Sender::from_owned_fd(stdin.into())?;
-        Ok(Self { open: (!bytes.is_empty()).then_some((pipe, bytes)), written: 0, error: None })
+        Ok(Self { open: (!bytes.is_empty()).then_some((pipe, bytes)), ..Self::closed() })
     }
 
     /// Writes some bytes as soon as there is room. Cancel-safe. Never returns when closed.
@@ -49,12 +53,14 @@ impl Feed {
             Ok(count) => self.written += count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(error) => {
-                self.error = Some(error);
+                tracing::debug!(%error, "the child closed its stdin");
+                self.unread = left(pipe, rest);
                 self.open = None;
                 return;
             }
         }
         if self.written >= bytes.len() {
+            self.held = reader_of(pipe);
             if amplihack_utils::sabotage::active("delivery-stdin-closed") {
                 std::mem::forget(self.open.take());
             }
@@ -62,16 +68,31 @@ impl Feed {
         }
     }
 
-    /// Why not all bytes were written, if the run is over.
-    pub(crate) fn into_error(self) -> Option<io::Error> {
-        self.error.or_else(|| {
-            let left = self.open.map(|(_, bytes)| bytes.len().saturating_sub(self.written))?;
-            Some(io::Error::new(
-                io::ErrorKind::BrokenPipe,
-                format!("the child ended with {left} bytes unread"),
-            ))
-        })
+    /// Bytes that nobody read, of a run that has ended.
+    pub(crate) fn unread(self) -> Option<u64> {
+        let waiting =
+            self.open.map(|(pipe, bytes)| left(&pipe, bytes.get(self.written..).unwrap_or_default()));
+        let held = self.held.map_or(0, |held| in_pipe(&held));
+        Some(self.unread + waiting.unwrap_or_default() + held).filter(|unread| *unread > 0)
     }
+}
+
+/// Bytes in `pipe`, and those that were not written to it.
+fn left(pipe: &pipe::Sender, rest: &[u8]) -> u64 {
+    in_pipe(pipe) + rest.len() as u64
+}
+
+/// Bytes in a pipe, seen from either end.
+fn in_pipe(end: impl AsFd) -> u64 {
+    rustix::io::ioctl_fionread(end).unwrap_or_default()
+}
+
+/// A reading end of the pipe that `pipe` writes to. The child sees the end of its input all the same, as that depends on writers.
+fn reader_of(pipe: &pipe::Sender) -> Option<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", pipe.as_fd().as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    // Without /proc a short prompt that nobody reads cannot be told from one that was read.
+    rustix::fs::open(path, flags, Mode::empty()).ok()
 }
 
 /// One captured output.

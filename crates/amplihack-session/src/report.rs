@@ -1,19 +1,19 @@
 //! A whole run as one object.
 
-use amplihack_agent::event::{End, Envelope, Totals};
+use amplihack_agent::event::Envelope;
 use serde::Serialize;
 
-/// A run that is over, with all that it did: what `--output json` prints.
+use crate::RunEnd;
+
+/// A run that has ended, with everything that it did: the object that `--output json` prints. Each key is there once.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report<'a> {
-    /// The session's name.
+    /// The session's id, which is ours.
     pub session: &'a str,
-    /// How it ended.
+    /// The end. The agent's own id of the session is its `agent_session`.
     #[serde(flatten)]
-    pub end: &'a End,
-    /// What it used.
-    pub usage: Totals,
-    /// What it did, in order.
+    pub end: &'a RunEnd,
+    /// The events, in order.
     pub events: &'a [Envelope],
 }

@@ -12,8 +12,9 @@ use tokio::io::unix::AsyncFd;
 
 use crate::error::RunError;
 use crate::escalation::{Action, Escalation, Graces, Input as Told, Target};
-use crate::outcome::{Outcome, Process};
+use crate::output::{Captured, Process, ProcessOutput};
 use crate::pipes::{Feed, Tap};
+use crate::run_end::RunEnd;
 use crate::signals::{Listener, Notice};
 use crate::spawner::{self, Leads};
 use crate::spec::{Deadlines, Input, Output, RunSpec, Terminal};
@@ -45,7 +46,7 @@ pub struct AgentRun {
 }
 
 /// Starts a run and waits for its end.
-pub async fn run_to_end(spec: RunSpec) -> Result<Outcome, RunError> {
+pub async fn run_to_end(spec: RunSpec) -> Result<ProcessOutput, RunError> {
     AgentRun::start(spec).await?.wait().await
 }
 
@@ -131,10 +132,19 @@ impl AgentRun {
         self.tree.kid().map_or(0, |kid| kid.start_time)
     }
 
+    /// Waits for the end of an agent's run whose output passes through, and takes its exit as the end. Also
+    /// returns standard output, if it was captured.
+    ///
+    /// What it was given on standard input was its prompt.
+    pub async fn wait_for_end(self) -> Result<(RunEnd, Captured), RunError> {
+        let mut output = self.wait().await?;
+        Ok((RunEnd::of_process(&mut output), output.stdout))
+    }
+
     /// Waits for the end of the run: of the child, and in a headless run of all that came of it.
     ///
     /// An error means that the run could no longer be watched; it is killed then.
-    pub async fn wait(mut self) -> Result<Outcome, RunError> {
+    pub async fn wait(mut self) -> Result<ProcessOutput, RunError> {
         while !self.turn().await? {}
         self.finish()
     }
@@ -269,7 +279,7 @@ impl AgentRun {
     }
 
     /// What became of a run that [`AgentRun::chunk`] said is over. One that still runs is killed.
-    pub fn finish(mut self) -> Result<Outcome, RunError> {
+    pub fn finish(mut self) -> Result<ProcessOutput, RunError> {
         let mut survivors = Vec::new();
         if self.exit.is_none() {
             survivors.push(Process { pid: self.pid(), name: self.program.to_string_lossy().into_owned() });
@@ -286,14 +296,14 @@ impl AgentRun {
             }
         }
         let exit = self.exit;
-        let outcome = Outcome {
+        let outcome = ProcessOutput {
             exit: exit.unwrap_or(Exit::Signal(Signal::KILL.as_raw())),
-            why: self.machine.why(),
+            cause: self.machine.cause(),
             background: self.background,
             survivors,
             stdout: self.stdout.finish(),
             stderr: self.stderr.finish(),
-            stdin_error: self.feed.into_error(),
+            unread: self.feed.unread(),
         };
         if exit.is_some() {
             self.tree.reap();

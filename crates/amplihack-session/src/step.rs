@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::error::RunError;
 use crate::leftovers;
-use crate::outcome::{Deadline, Why};
+use crate::output::{Deadline, EndCause};
 use crate::spawner::{self, Kid};
 
 /// A record is shorter than this.
@@ -132,16 +132,16 @@ pub struct StepRun {
     /// When this process stops waiting for a keeper that was told to end its step.
     patience: Option<Instant>,
     grace: Duration,
-    why: Why,
+    cause: EndCause,
 }
 
-/// How a step ended.
+/// The output of a step's program, as its keeper wrote it down.
 #[derive(Debug)]
-pub struct StepEnd {
+pub struct SpooledOutput {
     /// Its keeper's record. `None`: the keeper was killed, and the step with it.
     pub record: Option<StepRecord>,
-    /// Whether it ended by itself.
-    pub why: Why,
+    /// The cause of its end.
+    pub cause: EndCause,
     /// Standard output and standard error.
     pub outputs: [Spooled; 2],
     /// What it left in the background.
@@ -181,19 +181,29 @@ impl StepRun {
         let done = pipe::Receiver::from_owned_fd(done).map_err(watch("hear of its end"))?;
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let said = Vec::with_capacity(RECORD);
-        Ok(Self { program, kid, done, said, outputs, deadline, patience: None, grace, why: Why::Ended })
+        Ok(Self {
+            program,
+            kid,
+            done,
+            said,
+            outputs,
+            deadline,
+            patience: None,
+            grace,
+            cause: EndCause::Ended,
+        })
     }
 
     /// Ends the step because this process received `signal`: SIGTERM, and after the grace SIGKILL, to its whole tree.
     pub fn end(&mut self, signal: Signal) {
-        self.stop(Why::Interrupted(signal));
+        self.stop(EndCause::Interrupted(signal));
     }
 
-    fn stop(&mut self, why: Why) {
+    fn stop(&mut self, cause: EndCause) {
         if self.patience.is_some() {
             return;
         }
-        self.why = why;
+        self.cause = cause;
         self.deadline = None;
         self.patience = Instant::now().checked_add(self.grace + LAST);
         if let Err(error) = sys::send_to_process(self.kid.pid, Signal::TERM) {
@@ -228,7 +238,7 @@ impl StepRun {
                         // Not even its keeper can end it.
                         return Ok(());
                     }
-                    self.stop(Why::Deadline(Deadline::Total));
+                    self.stop(EndCause::Deadline(Deadline::Total));
                 }
             }
         }
@@ -243,7 +253,7 @@ impl StepRun {
     }
 
     /// How a step ended that [`Self::ended`] said has.
-    pub fn finish(self) -> StepEnd {
+    pub fn finish(self) -> SpooledOutput {
         let record = std::str::from_utf8(&self.said).ok().and_then(StepRecord::parse);
         let [output, error] = self.outputs;
         let bytes = record.map_or_else(
@@ -260,7 +270,7 @@ impl StepRun {
             Some(_) => Some(Background { kid: self.kid, grace: self.grace }),
             None => None,
         };
-        StepEnd { record, why: self.why, outputs: [output, error], background }
+        SpooledOutput { record, cause: self.cause, outputs: [output, error], background }
     }
 
     /// The keeper's process id, which is also its group's.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use amplihack_utils::env::Env;
 use amplihack_utils::sys::{Exit, Signal};
 
-use super::{Spool, StepEnd, StepProgram, StepRun, StepSpec};
+use super::{Spool, SpooledOutput, StepProgram, StepRun, StepSpec};
 use crate::block::runtime;
-use crate::outcome::{Deadline, Why};
+use crate::output::{Deadline, EndCause};
 
 async fn start(spool: &Spool, script: &str, timeout: Option<Duration>) -> StepRun {
     let environment = Env::empty().with("PATH", "/usr/bin:/bin");
@@ -17,7 +17,7 @@ async fn start(spool: &Spool, script: &str, timeout: Option<Duration>) -> StepRu
     StepRun::start(StepSpec { program, spool, name: "0.1", timeout, grace }).await.unwrap()
 }
 
-fn run(script: &str, timeout: Option<Duration>) -> StepEnd {
+fn run(script: &str, timeout: Option<Duration>) -> SpooledOutput {
     let dir = tempfile::tempdir().unwrap();
     let spool = Spool::open(dir.path()).unwrap();
     runtime().unwrap().block_on(async {
@@ -32,7 +32,7 @@ fn run(script: &str, timeout: Option<Duration>) -> StepEnd {
 #[test]
 fn output_is_in_files_and_asked_for_in_parts() {
     let end = run("printf 0123456789; echo no >&2; exit 3", None);
-    assert_eq!((end.record.unwrap().exit, end.why), (Exit::Code(3), Why::Ended));
+    assert_eq!((end.record.unwrap().exit, end.cause), (Exit::Code(3), EndCause::Ended));
     let [output, error] = end.outputs;
     assert_eq!(output.len(), 10);
     assert_eq!(output.head(4).unwrap(), b"0123");
@@ -44,7 +44,7 @@ fn output_is_in_files_and_asked_for_in_parts() {
 #[test]
 fn a_deadline_ends_the_step_and_keeps_what_it_said() {
     let end = run("trap '' TERM; echo so far; sleep 600; sleep 600", Some(Duration::from_millis(300)));
-    assert_eq!(end.why, Why::Deadline(Deadline::Total));
+    assert_eq!(end.cause, EndCause::Deadline(Deadline::Total));
     assert_eq!(end.record.unwrap().exit, Exit::Signal(9));
     assert_eq!(end.outputs[0].head(99).unwrap(), b"so far\n");
     // What was killed may need a moment to be gone.
@@ -80,7 +80,7 @@ fn a_step_is_ended_on_a_signal_and_by_a_drop() {
         run.end(Signal::INT);
         run.ended().await.unwrap();
         let end = run.finish();
-        assert_eq!(end.why, Why::Interrupted(Signal::INT));
+        assert_eq!(end.cause, EndCause::Interrupted(Signal::INT));
         assert!(end.record.unwrap().ended_by_us);
         let run = start(&spool, &format!("sleep 600 & echo $! > {}; wait", sleeper.display()), None).await;
         while !std::fs::read_to_string(&sleeper).is_ok_and(|text| text.ends_with('\n')) {

@@ -3,22 +3,23 @@
 use std::collections::VecDeque;
 
 use amplihack_agent::decode::Decode;
-use amplihack_agent::event::{End, Envelope, FailKind, Totals, Usage};
+use amplihack_agent::event::{Envelope, Totals, Usage};
 use amplihack_agent::reader::{Earlier, Reader};
 use amplihack_utils::log::LogError;
 use jiff::Timestamp;
 
 use crate::error::RunError;
 use crate::journal::Journal;
-use crate::outcome::{Deadline, Outcome, Why};
+use crate::output::{EndCause, ProcessOutput};
 use crate::run::AgentRun;
+use crate::run_end::{Evidence, RunEnd};
 use crate::spec::{Output, RunSpec};
 
 /// What of standard error is kept for the end of a run, unless the spec says otherwise.
 const STDERR_TAIL: usize = 256 * 1024;
 
-/// Has the last word on how a run ended, and brings what it used where the agent tells that elsewhere.
-pub type Judge = Box<dyn FnOnce(&mut End) -> Option<Usage> + Send>;
+/// Completes the end of a run before it is told, and brings what the run used where the agent tells that elsewhere.
+pub type Judge = Box<dyn FnOnce(&mut RunEnd) -> Option<Usage> + Send>;
 
 /// How a run's output becomes events.
 pub struct Reading {
@@ -49,18 +50,6 @@ pub struct EventRun {
     /// `None` once it is over.
     run: Option<AgentRun>,
     events: Events,
-    outcome: Option<Outcome>,
-}
-
-/// What became of a run, besides its events.
-#[derive(Debug)]
-pub struct Finished {
-    /// How the run ended: the same as in its last event.
-    pub end: End,
-    /// What it used.
-    pub usage: Totals,
-    /// The processes' end, the tail of standard error, survivors.
-    pub outcome: Outcome,
 }
 
 impl EventRun {
@@ -73,7 +62,7 @@ impl EventRun {
             spec.stderr = Output::Tail(STDERR_TAIL);
         }
         let run = AgentRun::start(spec).await?;
-        Ok(Self { run: Some(run), events: Events::new(reading), outcome: None })
+        Ok(Self { run: Some(run), events: Events::new(reading) })
     }
 
     /// The child's process id; 0 once the run is over.
@@ -81,7 +70,7 @@ impl EventRun {
         self.run.as_ref().map_or(0, AgentRun::pid)
     }
 
-    /// The next event. `None` after the last one, which is [`End`] and comes exactly once. Cancel-safe.
+    /// The next event. `None` after the last one, which is its [end](amplihack_agent::EndEvent) and comes exactly once. Cancel-safe.
     ///
     /// An error means that the run could no longer be watched, or its journal not written; it is killed then, and there is
     /// no further event.
@@ -99,9 +88,8 @@ impl EventRun {
                     }
                 }
                 Ok(None) => {
-                    if let Some(outcome) = self.run.take().map(AgentRun::finish).transpose()? {
-                        self.events.finish(&outcome);
-                        self.outcome = Some(outcome);
+                    if let Some(output) = self.run.take().map(AgentRun::finish).transpose()? {
+                        self.events.finish(output);
                     }
                 }
                 Err(error) => {
@@ -132,15 +120,14 @@ impl EventRun {
         self.events.reader.usage()
     }
 
-    /// Takes all remaining events without looking at them, and says what became of the run.
+    /// Takes all remaining events without looking at them, and returns the end of the run.
     ///
-    /// After an error of [`Self::next`] that is [`RunError::Lost`].
-    pub async fn wait(mut self) -> Result<Finished, RunError> {
+    /// # Errors
+    ///
+    /// [`RunError::Lost`] after an error of [`Self::next`].
+    pub async fn wait(mut self) -> Result<RunEnd, RunError> {
         while self.next().await?.is_some() {}
-        match (self.outcome, self.events.end) {
-            (Some(outcome), Some(end)) => Ok(Finished { end, usage: self.events.reader.usage(), outcome }),
-            _ => Err(RunError::Lost),
-        }
+        self.events.end.ok_or(RunError::Lost)
     }
 }
 
@@ -153,7 +140,7 @@ struct Events {
     /// Not in the journal yet.
     fresh: Vec<Envelope>,
     ready: VecDeque<Envelope>,
-    end: Option<End>,
+    end: Option<RunEnd>,
 }
 
 impl Events {
@@ -179,17 +166,18 @@ impl Events {
         self.reader.push(bytes, Timestamp::now(), &mut self.fresh);
     }
 
-    fn finish(&mut self, outcome: &Outcome) {
-        self.take(&outcome.stdout.bytes);
+    fn finish(&mut self, mut output: ProcessOutput) {
+        self.take(&output.stdout.bytes);
         let now = Timestamp::now();
         // One that said that it is done and had to be ended is judged by its word: its exit is ours.
-        let own_exit = (outcome.why != Why::Lingered).then_some(outcome.exit);
+        let own_exit = (output.cause != EndCause::Lingered).then_some(output.exit);
         let said = self.reader.finish(own_exit, now, &mut self.fresh);
-        let mut end = ending(said, outcome);
+        let mut end = RunEnd::of_stream(said, Evidence::Record, &mut output);
         if let Some(usage) = self.judge.take().and_then(|judge| judge(&mut end)) {
             self.reader.used(usage, now, &mut self.fresh);
         }
-        self.reader.end(end.clone(), now, &mut self.fresh);
+        end.usage = self.reader.usage();
+        self.reader.end(end.event.clone(), now, &mut self.fresh);
         self.end = Some(end);
     }
 
@@ -198,7 +186,7 @@ impl Events {
         if let Some(journal) = &mut self.journal {
             journal.append(&self.fresh)?;
             if let Some(end) = &self.end {
-                journal.end(end, self.reader.usage(), self.reader.before())?;
+                journal.end(end, self.reader.before())?;
             }
         }
         for mut event in self.fresh.drain(..) {
@@ -209,40 +197,4 @@ impl Events {
         }
         Ok(())
     }
-}
-
-/// How the run ended, of which the agent's output and exit say `end`: what was done to it comes first.
-fn ending(mut end: End, outcome: &Outcome) -> End {
-    end.summary_mut().exit = Some(outcome.exit);
-    let mut summary = || std::mem::take(end.summary_mut());
-    match outcome.why {
-        Why::Ended | Why::Lingered => with_stderr(end, outcome),
-        Why::Interrupted(signal) => {
-            let message = format!("ended on signal {}", signal.as_raw());
-            End::Interrupted { message, summary: summary() }
-        }
-        Why::Deadline(Deadline::Idle) => End::Stalled {
-            message: "no output for longer than the idle deadline".to_owned(),
-            summary: summary(),
-        },
-        Why::Deadline(Deadline::Startup) => {
-            let message = "no output before the startup deadline".to_owned();
-            End::Failed { kind: FailKind::Startup, message, summary: summary() }
-        }
-        Why::Deadline(Deadline::Total) => {
-            End::Budget { message: "longer than the total deadline".to_owned(), summary: summary() }
-        }
-    }
-}
-
-/// An agent that fails without a record says why on standard error, in its last line as a rule.
-fn with_stderr(mut end: End, outcome: &Outcome) -> End {
-    if let End::Failed { kind: FailKind::Exit | FailKind::NoResult, message, .. } = &mut end {
-        let stderr = String::from_utf8_lossy(&outcome.stderr.bytes);
-        if let Some(line) = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
-            let line: String = line.chars().take(500).collect();
-            *message = format!("{message}: {line}");
-        }
-    }
-    end
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 use amplihack_agent::decode::decoder;
 use amplihack_agent::event::{FailKind, Started, Text, ToolCall, ToolResult, Totals, Warning};
 use amplihack_agent::reader::Reader;
-use amplihack_agent::{AgentBinary, AgentEvent, End, Envelope};
+use amplihack_agent::{AgentBinary, AgentEvent, EndEvent, Envelope};
 use amplihack_export::{Check, Cleaner, Document, Run, Turn, Unattended, markdown, otel, page};
 use amplihack_fuzz::{Target, linear, run, seeds};
 use amplihack_policy::audit::{Data, Entry, EventType};
 use amplihack_policy::{Decision, secrets};
-use amplihack_session::RunRecord;
+use amplihack_session::{Evidence, RunEnd, RunRecord};
 use jiff::Timestamp;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
@@ -236,7 +236,7 @@ fn document(text: &str, agent: AgentBinary) -> Document {
     let mut add = |event| events.push(Envelope { seq: 0, at: start, raw: None, event });
     let mut started = Started::of(agent);
     started.version = Some(own());
-    started.session = Some(own());
+    started.agent_session = Some(own());
     add(AgentEvent::Started(started));
     add(AgentEvent::Text(Text { text: own(), ..Text::default() }));
     add(AgentEvent::Thinking(Text { text: own(), ..Text::default() }));
@@ -252,14 +252,14 @@ fn document(text: &str, agent: AgentBinary) -> Document {
         parent: Some(own()),
     }));
     add(AgentEvent::Warning(Warning::new(text, own())));
-    let mut end = End::failed(FailKind::Agent, own());
-    end.summary_mut().text = Some(own());
+    let mut end = EndEvent::failed(FailKind::Agent, own());
+    end.summary.text = Some(own());
     add(AgentEvent::End(end.clone()));
     let mut record = RunRecord::of_this_process(agent, Path::new(text));
     record.started_at = start;
     record.model = Some(own());
     record.agent_session = Some(own());
-    record.end = Some(end);
+    record.end = Some(RunEnd::new(end, Evidence::Record));
     record.ended_at = Some(start);
     let mut entry = Entry::new(
         "2027-01-15T08:00:00".parse().expect("a time"),

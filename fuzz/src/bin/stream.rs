@@ -6,7 +6,7 @@ use amplihack_agent::decode::decoder;
 use amplihack_agent::framer::{Frame, Framer};
 use amplihack_agent::ledger::Ledger;
 use amplihack_agent::profile;
-use amplihack_agent::{AgentBinary, AgentEvent, End};
+use amplihack_agent::{AgentBinary, AgentEvent, EndEvent};
 use amplihack_fuzz::{Target, run, seeds};
 use amplihack_utils::sys::Exit;
 
@@ -44,7 +44,7 @@ const DICTIONARY: &[&str] = &[
 ];
 
 /// Everything of a stream whose chunks have so many bytes.
-fn decode(agent: AgentBinary, bytes: &[u8], chunk: usize, exit: Option<Exit>) -> (Vec<AgentEvent>, End) {
+fn decode(agent: AgentBinary, bytes: &[u8], chunk: usize, exit: Option<Exit>) -> (Vec<AgentEvent>, EndEvent) {
     let (mut framer, mut decoder) = (Framer::new(1 << 16), decoder(agent));
     let mut events = Vec::new();
     let mut take = |frame: Frame<'_>| {

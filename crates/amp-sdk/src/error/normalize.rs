@@ -49,7 +49,7 @@ impl Error {
         if let Some(feature) = unknown_word(&end.stderr.text) {
             return Self::unsupported(feature, None, Some("update the CLI, or leave the option out"));
         }
-        match end.exit_code {
+        match end.exit_code() {
             Some(0) if !amplihack_utils::sabotage::active("amp-no-result") => Self::NoResult { end },
             _ => Self::TransportExit { end },
         }
@@ -62,7 +62,7 @@ impl Error {
 
     /// What may be wrong with every call of the CLI: it is not there, or has no credentials.
     fn of_any_call(end: CliEnd) -> Result<Self, Box<CliEnd>> {
-        if end.exit_code == Some(127) && says_missing(&end.stderr.text) {
+        if end.exit_code() == Some(127) && says_missing(&end.stderr.text) {
             return Ok(Self::CliNotFound { looked: end.said() });
         }
         let end = Box::new(end);

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, Exit, Input, Output, RunError, RunSpec, Why, run_blocking, run_to_end};
+use amplihack_session::{
+    Deadlines, EndCause, Exit, Input, Output, RunError, RunSpec, run_blocking, run_to_end,
+};
 use amplihack_utils::env::Env;
 use serde_json::{Map, Value};
 
@@ -54,11 +56,11 @@ impl Delegates {
     fn settle(
         &self,
         mut evaluation: Evaluation,
-        outcome: Result<amplihack_session::Outcome, RunError>,
+        outcome: Result<amplihack_session::ProcessOutput, RunError>,
     ) -> Evaluation {
         let (action, error) = match outcome {
             Ok(_) if amplihack_utils::sabotage::active("amp-rule-delegate") => (Action::Reject, None),
-            Ok(outcome) if outcome.why == Why::Ended => match outcome.exit {
+            Ok(outcome) if outcome.cause == EndCause::Ended => match outcome.exit {
                 Exit::Code(0) => (Action::Allow, None),
                 Exit::Code(1) => (Action::Ask, None),
                 _ => (Action::Reject, Some(String::from_utf8_lossy(&outcome.stderr.bytes).into_owned())),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use amplihack_agent::framer::{Frame, Framer, MAX_LINE};
-use amplihack_session::{AgentRun, Deadline, Deadlines, Outcome, Output, RunSpec, Why};
+use amplihack_session::{AgentRun, Deadline, Deadlines, EndCause, Output, ProcessOutput, RunSpec};
 
 use super::Facts;
 use crate::error::{CliEnd, Error, Result, Wait};
@@ -184,7 +184,7 @@ impl Engine {
     }
 
     /// Takes the end of the CLI in: without a result it is an error.
-    fn finish(&mut self, outcome: &Outcome, launch: &Launch) {
+    fn finish(&mut self, outcome: &ProcessOutput, launch: &Launch) {
         self.lines.push(&outcome.stdout.bytes, launch);
         self.lines.finish(launch);
         let end = launch.end(outcome);
@@ -193,10 +193,13 @@ impl Engine {
             let left: Vec<String> = outcome.survivors.iter().map(ToString::to_string).collect();
             self.warn(format!("the CLI left processes that do not end: {}", left.join(", ")));
         }
+        if let Some(bytes) = outcome.unread {
+            self.warn(format!("the CLI ended with {bytes} bytes of the prompt unread"));
+        }
         if !self.lines.over {
             let error = self.why(outcome, end);
             self.fail(launch.scrub(error));
-        } else if outcome.why == Why::Ended && !outcome.exit.success() {
+        } else if outcome.cause == EndCause::Ended && !outcome.exit.success() {
             self.warn(format!("{} after the result", outcome.exit));
         }
     }
@@ -206,24 +209,24 @@ impl Engine {
         self.facts.warnings.push(warning);
     }
 
-    fn why(&self, outcome: &Outcome, end: CliEnd) -> Error {
+    fn why(&self, outcome: &ProcessOutput, end: CliEnd) -> Error {
         let after = Duration::from_millis;
-        match outcome.why {
-            Why::Deadline(Deadline::Startup) => Error::StreamTimeout {
+        match outcome.cause {
+            EndCause::Deadline(Deadline::Startup) => Error::StreamTimeout {
                 wait: Wait::Startup,
                 after: after(self.options.startup_timeout_ms),
                 end: Box::new(end),
             },
-            Why::Deadline(Deadline::Idle) => Error::StreamTimeout {
+            EndCause::Deadline(Deadline::Idle) => Error::StreamTimeout {
                 wait: Wait::Idle,
                 after: after(self.options.stream_timeout_ms),
                 end: Box::new(end),
             },
-            Why::Deadline(Deadline::Total) => Error::RunDeadline {
+            EndCause::Deadline(Deadline::Total) => Error::RunDeadline {
                 after: after(self.options.run_deadline_ms.unwrap_or_default()),
                 end: Box::new(end),
             },
-            Why::Ended | Why::Lingered | Why::Interrupted(_) => Error::from_end(end),
+            EndCause::Ended | EndCause::Lingered | EndCause::Interrupted(_) => Error::from_end(end),
         }
     }
 }

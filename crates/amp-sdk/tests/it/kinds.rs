@@ -96,19 +96,19 @@ fn a_signal_that_ended_the_cli_is_named() {
         let error = block_on(amp_sdk::run("x", fake.options())).unwrap_err();
         assert_eq!((error.kind(), error.to_string().as_str()), ("transport_exit", said));
         let end = error.end().unwrap();
-        assert_eq!((end.exit_code, end.signal), (Some(128 + signal), Some(signal)));
+        assert_eq!((end.exit_code(), end.signal()), (Some(128 + signal), Some(signal)));
     }
     let fake = Fake::new("exit 137");
     let error = block_on(amp_sdk::run("x", fake.options())).unwrap_err();
     assert_eq!(error.to_string(), "the CLI exited with 137 and said nothing");
-    assert_eq!(error.end().unwrap().signal, None);
+    assert_eq!(error.end().unwrap().signal(), None);
 }
 
 #[test]
 fn an_answer_carries_what_was_odd_about_its_end() {
     for (body, warning) in [
-        (format!("{RESULT}; exit 9"), "exit code 9 after the result"),
-        (format!("{RESULT}; kill -9 $$"), "signal 9 after the result"),
+        (format!("cat >/dev/null; {RESULT}; exit 9"), "exit code 9 after the result"),
+        (format!("cat >/dev/null; {RESULT}; kill -9 $$"), "signal 9 after the result"),
     ] {
         let fake = Fake::new(&body);
         assert_eq!(block_on(amp_sdk::run("x", fake.options())).unwrap(), "ok");
@@ -118,6 +118,14 @@ fn an_answer_carries_what_was_odd_about_its_end() {
         let blocking = amp_sdk::blocking::answer("x", fake.options()).unwrap();
         assert_eq!((blocking.warnings.len(), blocking.end), (1, answer.end));
     }
-    let answer = block_on(amp_sdk::answer("x", Fake::new(RESULT).options())).unwrap();
-    assert!(answer.warnings.is_empty() && answer.end.exit_code == Some(0), "{answer:?}");
+    let whole = Fake::new(&format!("cat >/dev/null; {RESULT}"));
+    let answer = block_on(amp_sdk::answer("x", whole.options())).unwrap();
+    assert!(answer.warnings.is_empty() && answer.end.exit_code() == Some(0), "{answer:?}");
+    // It answers without having read what it was asked.
+    let error = block_on(amp_sdk::answer("x", Fake::new(RESULT).options())).unwrap_err();
+    let end = error.end().unwrap();
+    assert_eq!(
+        (error.kind(), end.run.name(), end.run.unread_prompt),
+        ("execution_failed", "prompt_unread", Some(1))
+    );
 }

@@ -22,7 +22,7 @@ fn nothing_starts_before_the_first_poll() {
         assert!(stream.next().await.unwrap().unwrap().is_final());
         assert!(fake.path("started").exists());
         assert!(stream.next().await.is_none() && stream.next().await.is_none());
-        assert_eq!(stream.end().unwrap().exit_code, Some(0));
+        assert_eq!(stream.end().unwrap().exit_code(), Some(0));
     });
     // Not even a check, and no panic without a runtime.
     drop(execute("", Options { stream_timeout_ms: 0, ..Options::default() }));
@@ -115,7 +115,9 @@ fn messages_reach_the_cli_as_lines() {
 
 #[test]
 fn the_environment_is_what_was_given() {
-    let fake = Fake::new(&format!("env | sort >\"$AMP_TEST_DIR/env\"; pwd >\"$AMP_TEST_DIR/cwd\"; {RESULT}"));
+    let fake = Fake::new(&format!(
+        "cat >/dev/null; env | sort >\"$AMP_TEST_DIR/env\"; pwd >\"$AMP_TEST_DIR/cwd\"; {RESULT}"
+    ));
     let options = Options {
         env: [("AMP_URL".to_owned(), "http://u".to_owned())].into(),
         toolbox: Some("/tools".into()),
@@ -143,7 +145,7 @@ fn programs_without_a_runtime_do_the_same() {
     let mut messages = amp_sdk::blocking::execute("x", fake.options());
     let kinds: Vec<String> = messages.by_ref().map(|message| message.unwrap().kind().to_owned()).collect();
     assert_eq!(kinds, ["system", "result"]);
-    assert_eq!(messages.end().unwrap().exit_code, Some(0));
+    assert_eq!(messages.end().unwrap().exit_code(), Some(0));
     // Within a runtime too.
     let inside = block_on(async { amp_sdk::blocking::run("x", fake.options()) });
     assert_eq!(inside.unwrap(), "ok");

@@ -9,8 +9,8 @@ use super::wire::{
 };
 use crate::decode::Decode;
 use crate::event::{
-    AgentEvent, End, FailKind, Json, McpServer, Permission, Raw, Started, Summary, Text, ToolCall,
-    ToolResult, Totals, Usage,
+    AgentEvent, EndEvent, FailKind, Json, McpServer, Permission, Raw, RunOutcome, Started, Summary, Text,
+    ToolCall, ToolResult, Totals, Usage,
 };
 
 /// The decoder of `amp --execute --stream-json`.
@@ -19,7 +19,7 @@ pub struct AmpStream {
     started: bool,
     /// The last thing that the agent itself said.
     text: Option<String>,
-    said: Option<End>,
+    said: Option<EndEvent>,
     over: bool,
 }
 
@@ -34,7 +34,10 @@ impl AmpStream {
         let begins = matches!(&message, StreamMessage::System(system) if system.subtype == "init");
         if !self.started && !begins && !matches!(message, StreamMessage::Diagnostic(_)) {
             let session = message.session_id().map(str::to_owned);
-            out.push(AgentEvent::Started(Started { session, ..Started::of(AgentBinary::Amp) }));
+            out.push(AgentEvent::Started(Started {
+                agent_session: session,
+                ..Started::of(AgentBinary::Amp)
+            }));
             self.started = true;
         }
         match message {
@@ -47,7 +50,7 @@ impl AmpStream {
             StreamMessage::Result(message) => {
                 self.over(&message.summary, message.cost_usd(), out);
                 let text = message.result.or_else(|| self.text.take());
-                let _ = self.said.get_or_insert(End::Success(summary(&message.summary, text)));
+                let _ = self.said.get_or_insert(EndEvent::success(summary(&message.summary, text)));
             }
             StreamMessage::ErrorResult(message) => {
                 self.over(&message.summary, message.cost_usd(), out);
@@ -70,7 +73,7 @@ impl AmpStream {
         self.started = true;
         let servers = system.mcp_servers.into_iter();
         out.push(AgentEvent::Started(Started {
-            session: system.session_id,
+            agent_session: system.session_id,
             cwd: system.cwd,
             tools: system.tools,
             mcp_servers: servers
@@ -152,7 +155,7 @@ impl Decode for AmpStream {
         self.over
     }
 
-    fn said(&mut self) -> Option<End> {
+    fn said(&mut self) -> Option<EndEvent> {
         self.said.take()
     }
 }
@@ -267,15 +270,15 @@ const CAUSES: &[(FailKind, &[&str])] = &[
     (FailKind::ContextLength, &["context length", "context window", "prompt is too long", "context_length"]),
 ];
 
-fn failure(result: &ErrorResultMessage, summary: Summary) -> End {
+fn failure(result: &ErrorResultMessage, summary: Summary) -> EndEvent {
     let message = result.message();
     if result.subtype.contains("max_turns") || result.subtype.contains("budget") {
-        return End::Budget { message, summary };
+        return EndEvent::of(RunOutcome::Budget, message, summary);
     }
     let said = message.to_lowercase();
     let found = CAUSES.iter().find(|(_, words)| words.iter().any(|word| said.contains(word)));
     let kind = found.map_or(FailKind::Agent, |(kind, _)| *kind);
-    End::Failed { kind, message, summary }
+    EndEvent::of_failure(kind, message, summary)
 }
 
 #[cfg(test)]
@@ -284,7 +287,7 @@ mod tests {
 
     use super::*;
 
-    fn events(lines: &str) -> (Vec<AgentEvent>, End) {
+    fn events(lines: &str) -> (Vec<AgentEvent>, EndEvent) {
         let mut decoder = AmpStream::new();
         let mut out = Vec::new();
         lines.lines().for_each(|line| decoder.line(line.as_bytes(), &mut out));
@@ -325,13 +328,11 @@ mod tests {
                 Some(FailKind::RateLimit),
             ),
             (r#"{"type":"result","is_error":true,"error":"boom"}"#, "failed", Some(FailKind::Agent)),
-            (r#"{"type":"system","subtype":"init"}"#, "failed", Some(FailKind::NoResult)),
+            (r#"{"type":"system","subtype":"init"}"#, "no_result", Some(FailKind::NoResult)),
         ] {
             let (_, end) = events(line);
             assert_eq!(end.name(), name, "{line}");
-            if let End::Failed { kind: found, .. } = end {
-                assert_eq!(Some(found), kind, "{line}");
-            }
+            assert_eq!(end.kind, kind, "{line}");
         }
     }
 
@@ -342,11 +343,8 @@ mod tests {
         decoder.line(br#"{"type":"result","subtype":"success","result":"a"}"#, &mut out);
         assert!(decoder.is_over());
         decoder.line(br#"{"type":"result","subtype":"success","result":"b"}"#, &mut out);
-        let End::Failed { kind: FailKind::ExitAfterSuccess, summary, .. } =
-            decoder.finish(Some(Exit::Code(3)))
-        else {
-            panic!("a result and exit code 3 are no success");
-        };
-        assert_eq!(summary.text.as_deref(), Some("a"));
+        let end = decoder.finish(Some(Exit::Code(3)));
+        assert_eq!(end.kind, Some(FailKind::ExitAfterSuccess));
+        assert_eq!(end.summary.text.as_deref(), Some("a"));
     }
 }

@@ -8,7 +8,9 @@ use super::system::{control, limits};
 use super::wire::{Block, Content, Line, Message, Stream, Texts};
 use crate::decode::lines::{self, JsonLines, raw};
 use crate::decode::wire::Str;
-use crate::event::{AgentEvent, End, Json, Summary, Text, ToolCall, ToolResult, Totals, Usage};
+use crate::event::{
+    AgentEvent, EndEvent, Json, RunOutcome, Summary, Text, ToolCall, ToolResult, Totals, Usage,
+};
 
 /// What Claude writes as the user's words when it is interrupted; there may be no record of the end after it.
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -26,7 +28,7 @@ pub(crate) struct ClaudeStream {
     pub(super) interrupted: bool,
     /// What was used up to the last record.
     pub(super) used: Totals,
-    pub(super) end: Option<End>,
+    pub(super) end: Option<EndEvent>,
 }
 
 /// Which message something belongs to, and which sub-agent.
@@ -46,10 +48,10 @@ impl Place<'_> {
 impl crate::Decode for ClaudeStream {
     lines::kept!();
 
-    fn said(&mut self) -> Option<End> {
+    fn said(&mut self) -> Option<EndEvent> {
         let interrupted = || {
             let message = "the agent was interrupted and left no record of its end".to_owned();
-            self.interrupted.then(|| End::Interrupted { message, summary: Summary::default() })
+            self.interrupted.then(|| EndEvent::of(RunOutcome::Interrupted, message, Summary::default()))
         };
         self.end.clone().or_else(interrupted)
     }

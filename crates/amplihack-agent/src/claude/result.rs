@@ -5,7 +5,7 @@ use super::wire::Record;
 use crate::decode::fail;
 use crate::decode::lines::NO_REASON;
 use crate::decode::wire::Str;
-use crate::event::{AgentEvent, End, Permission, Summary, Totals, Usage};
+use crate::event::{AgentEvent, EndEvent, Permission, RunOutcome, Summary, Totals, Usage};
 
 impl ClaudeStream {
     /// Tells denials and the total. The end is kept, since only the exit shows whether it was so.
@@ -36,7 +36,7 @@ impl ClaudeStream {
         };
         let summary = Summary {
             text: result.or_else(|| self.text.clone()),
-            session: session.own().or_else(|| self.session.clone()),
+            agent_session: session.own().or_else(|| self.session.clone()),
             turns: record.turns.counted(),
             duration_ms: record.duration.counted(),
             exit: None,
@@ -45,15 +45,19 @@ impl ClaudeStream {
         let interrupted = std::mem::take(&mut self.interrupted);
         self.end =
             Some(if subtype.starts_with("error_max_turns") || subtype.starts_with("error_max_budget") {
-                End::Budget { message, summary }
+                EndEvent::of(RunOutcome::Budget, message, summary)
             } else if reason.starts_with("aborted")
                 || (interrupted && subtype.starts_with("error_during_execution"))
             {
-                End::Interrupted { message: format!("the agent was interrupted: {message}"), summary }
+                EndEvent::of(
+                    RunOutcome::Interrupted,
+                    format!("the agent was interrupted: {message}"),
+                    summary,
+                )
             } else if subtype == "success" && is_error.0 != Some(true) {
-                End::Success(summary)
+                EndEvent::success(summary)
             } else {
-                End::Failed { kind: fail::kind(api_status.0, &message), message, summary }
+                EndEvent::of_failure(fail::kind(api_status.0, &message), message, summary)
             });
     }
 

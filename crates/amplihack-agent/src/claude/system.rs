@@ -14,7 +14,7 @@ impl ClaudeStream {
         match line.subtype.text() {
             "init" => {
                 let started = started(line);
-                self.session.clone_from(&started.session);
+                self.session.clone_from(&started.agent_session);
                 out.push(AgentEvent::Started(started));
             }
             "api_retry" => out.push(warning("retry", retry(&line))),
@@ -38,7 +38,7 @@ fn started(line: System<'_>) -> Started {
         |server: Server<'_>| McpServer { name: server.name.string(), status: server.status.string() };
     Started {
         agent: AgentBinary::Claude,
-        session: line.session.own(),
+        agent_session: line.session.own(),
         version: line.version.own(),
         model: line.model.own(),
         cwd: line.cwd.own(),

@@ -8,7 +8,9 @@ use serde_json::value::RawValue;
 use super::wire::{Item, Line};
 use crate::decode::fail;
 use crate::decode::lines::{self, JsonLines, warning};
-use crate::event::{AgentEvent, End, FailKind, Json, Started, Summary, Text, ToolCall, ToolResult, Usage};
+use crate::event::{
+    AgentEvent, EndEvent, FailKind, Json, Started, Summary, Text, ToolCall, ToolResult, Usage,
+};
 
 /// What Codex writes before another try; nothing has ended.
 const RETRY: &str = "Reconnecting...";
@@ -21,7 +23,7 @@ pub(crate) struct CodexStream {
     turns: u64,
     /// Calls that were told and not answered.
     open: BTreeSet<String>,
-    end: Option<End>,
+    end: Option<EndEvent>,
 }
 
 impl crate::Decode for CodexStream {
@@ -31,7 +33,7 @@ impl crate::Decode for CodexStream {
         self.session.as_deref()
     }
 
-    fn said(&mut self) -> Option<End> {
+    fn said(&mut self) -> Option<EndEvent> {
         self.end.clone()
     }
 }
@@ -43,7 +45,10 @@ impl JsonLines for CodexStream {
             "thread.started" => {
                 self.session = line.thread.own();
                 let session = self.session.clone();
-                out.push(AgentEvent::Started(Started { session, ..Started::of(AgentBinary::Codex) }));
+                out.push(AgentEvent::Started(Started {
+                    agent_session: session,
+                    ..Started::of(AgentBinary::Codex)
+                }));
             }
             // A record of an end is about the turn before.
             "turn.started" => self.end = None,
@@ -51,12 +56,12 @@ impl JsonLines for CodexStream {
                 let amounts = line.usage.map(|counts| counts.totals()).unwrap_or_default();
                 out.push(AgentEvent::Usage(Usage { total: true, amounts, ..Usage::default() }));
                 self.turns += 1;
-                self.end = Some(End::Success(self.summary()));
+                self.end = Some(EndEvent::success(self.summary()));
             }
             "turn.failed" => {
                 let message = line.error.message.string();
                 // The same was an error of its own just before.
-                if !matches!(&self.end, Some(End::Failed { message: told, .. }) if *told == message) {
+                if self.end.as_ref().and_then(|end| end.message.as_deref()) != Some(message.as_str()) {
                     out.push(warning("error", message.clone()));
                 }
                 self.turns += 1;
@@ -83,7 +88,7 @@ impl CodexStream {
     fn summary(&self) -> Summary {
         Summary {
             text: self.text.clone(),
-            session: self.session.clone(),
+            agent_session: self.session.clone(),
             turns: Some(self.turns),
             ..Summary::default()
         }
@@ -91,7 +96,7 @@ impl CodexStream {
 
     fn failed(&mut self, message: String) {
         let kind: FailKind = fail::kind(None, &message);
-        self.end = Some(End::Failed { kind, message, summary: self.summary() });
+        self.end = Some(EndEvent::of_failure(kind, message, self.summary()));
     }
 
     fn started(&mut self, item: Item<'_>, out: &mut Vec<AgentEvent>) {

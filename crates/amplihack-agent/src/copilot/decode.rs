@@ -7,7 +7,9 @@ use super::wire::{Accounts, Data, Line};
 use crate::decode::fail;
 use crate::decode::lines::{self, JsonLines, warning};
 use crate::decode::wire::Str;
-use crate::event::{AgentEvent, End, FailKind, McpServer, Started, Summary, Text, Totals, Usage};
+use crate::event::{
+    AgentEvent, EndEvent, FailKind, McpServer, RunOutcome, Started, Summary, Text, Totals, Usage,
+};
 use amplihack_utils::agent_binary::AgentBinary;
 
 /// The decoder of Copilot's stream.
@@ -24,7 +26,7 @@ pub(crate) struct CopilotStream {
     thought: bool,
     aborted: bool,
     failure: Option<(FailKind, String)>,
-    end: Option<End>,
+    end: Option<EndEvent>,
 }
 
 #[derive(Debug, Default)]
@@ -44,16 +46,20 @@ impl crate::Decode for CopilotStream {
     }
 
     /// An abort holds whatever the record after it says; so does an error, if no record came.
-    fn said(&mut self) -> Option<End> {
+    fn said(&mut self) -> Option<EndEvent> {
         if let (false, Some(end)) = (self.aborted, &self.end) {
             return Some(end.clone());
         }
-        let summary = self.end.as_ref().map_or_else(|| self.summary(), |end| end.summary().clone());
+        let summary = self.end.as_ref().map_or_else(|| self.summary(), |end| end.summary.clone());
         if self.aborted {
-            return Some(End::Interrupted { message: "the agent was interrupted".to_owned(), summary });
+            return Some(EndEvent::of(
+                RunOutcome::Interrupted,
+                "the agent was interrupted".to_owned(),
+                summary,
+            ));
         }
         let (kind, message) = self.failure.clone()?;
-        Some(End::Failed { kind, message, summary })
+        Some(EndEvent::of_failure(kind, message, summary))
     }
 }
 
@@ -97,7 +103,7 @@ impl CopilotStream {
     fn summary(&self) -> Summary {
         Summary {
             text: self.text.clone(),
-            session: self.session.clone(),
+            agent_session: self.session.clone(),
             turns: Some(self.turns),
             ..Summary::default()
         }
@@ -111,7 +117,7 @@ impl CopilotStream {
         let Opening { version, model, cwd, mcp_servers, .. } = std::mem::take(&mut self.opening);
         self.opening.told = true;
         out.push(AgentEvent::Started(Started {
-            session: self.session.clone(),
+            agent_session: self.session.clone(),
             version,
             model,
             cwd,
@@ -211,12 +217,12 @@ impl CopilotStream {
         out.push(AgentEvent::Usage(Usage { total: true, amounts, ..Usage::default() }));
         let summary = Summary { duration_ms: line.usage.duration.counted(), ..self.summary() };
         self.end = Some(match (line.exit_code.0, self.failure.take()) {
-            (Some(0), _) => End::Success(summary),
-            (_, Some((kind, message))) => End::Failed { kind, message, summary },
+            (Some(0), _) => EndEvent::success(summary),
+            (_, Some((kind, message))) => EndEvent::of_failure(kind, message, summary),
             (code, None) => {
                 let code = code.map_or_else(|| "no exit code".to_owned(), |code| format!("exit code {code}"));
                 let message = format!("the agent reported {code} and no error");
-                End::Failed { kind: FailKind::Agent, message, summary }
+                EndEvent::of_failure(FailKind::Agent, message, summary)
             }
         });
     }

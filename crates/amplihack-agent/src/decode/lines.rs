@@ -6,7 +6,7 @@ use amplihack_utils::sys::Exit;
 use serde_json::value::RawValue;
 
 use super::wire::{Str, record};
-use crate::event::{AgentEvent, End, Json, Raw, Warning, mend};
+use crate::event::{AgentEvent, EndEvent, Json, Raw, Warning, mend};
 
 /// Why a run failed whose result names no reason.
 pub(crate) const NO_REASON: &str = "the agent ended with a result that says nothing";
@@ -66,7 +66,7 @@ macro_rules! kept {
             self.end.is_some()
         }
 
-        fn finish(&mut self, exit: Option<amplihack_utils::sys::Exit>) -> $crate::End {
+        fn finish(&mut self, exit: Option<amplihack_utils::sys::Exit>) -> $crate::EndEvent {
             $crate::decode::lines::end(self.said(), exit, self.text.as_ref(), self.session.as_ref())
         }
     };
@@ -75,15 +75,15 @@ pub(crate) use kept;
 
 /// The end of a run, given the last thing that the agent said, and its name of the session.
 pub(crate) fn end(
-    said: Option<End>,
+    said: Option<EndEvent>,
     exit: Option<Exit>,
     text: Option<&String>,
     session: Option<&String>,
-) -> End {
-    let mut end = End::settle(said, exit);
-    let summary = end.summary_mut();
+) -> EndEvent {
+    let mut end = EndEvent::settle(said, exit);
+    let summary = &mut end.summary;
     summary.text = summary.text.take().or_else(|| text.cloned());
-    summary.session = summary.session.take().or_else(|| session.cloned());
+    summary.agent_session = summary.agent_session.take().or_else(|| session.cloned());
     end
 }
 

@@ -9,7 +9,7 @@ pub(crate) mod wire;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::sys::Exit;
 
-use crate::event::{AgentEvent, End};
+use crate::event::{AgentEvent, EndEvent};
 use crate::profile::profile;
 
 pub use text::PlainText;
@@ -33,11 +33,11 @@ pub trait Decode: Send {
     }
 
     /// What the run came to, in the agent's own record, if it made one. It is given once.
-    fn said(&mut self) -> Option<End>;
+    fn said(&mut self) -> Option<EndEvent>;
 
     /// How the run ended, now that all of its output is read and its process ended with `exit`; `None` for a recording.
-    fn finish(&mut self, exit: Option<Exit>) -> End {
-        End::settle(self.said(), exit)
+    fn finish(&mut self, exit: Option<Exit>) -> EndEvent {
+        EndEvent::settle(self.said(), exit)
     }
 }
 

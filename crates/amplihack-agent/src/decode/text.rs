@@ -4,7 +4,7 @@ use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::sys::Exit;
 
 use super::Decode;
-use crate::event::{AgentEvent, End, Started, Summary, Text};
+use crate::event::{AgentEvent, EndEvent, Started, Summary, Text};
 
 /// The decoder of output without structure. The end of the text is the end of the run; its exit code says which.
 #[derive(Debug)]
@@ -32,17 +32,17 @@ impl Decode for PlainText {
         out.push(AgentEvent::Text(Text { text: line.into_owned(), ..Text::default() }));
     }
 
-    fn said(&mut self) -> Option<End> {
+    fn said(&mut self) -> Option<EndEvent> {
         None
     }
 
     /// Nothing in a text says that it is complete: code 0 has to do, and no text at all is no result.
-    fn finish(&mut self, exit: Option<Exit>) -> End {
+    fn finish(&mut self, exit: Option<Exit>) -> EndEvent {
         let text = (!self.text.is_empty()).then(|| std::mem::take(&mut self.text));
         let said = text.as_ref().filter(|_| exit.is_none_or(Exit::success));
-        let said = said.map(|_| End::Success(Summary::default()));
-        let mut end = End::settle(said, exit);
-        end.summary_mut().text = text;
+        let said = said.map(|_| EndEvent::success(Summary::default()));
+        let mut end = EndEvent::settle(said, exit);
+        end.summary.text = text;
         end
     }
 }
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_text_and_code_0_are_success() {
         for (line, code, expected) in
-            [(Some("hi "), 0, "success"), (None, 0, "failed"), (Some("hi "), 1, "failed")]
+            [(Some("hi "), 0, "success"), (None, 0, "no_result"), (Some("hi "), 1, "failed")]
         {
             let mut decoder = PlainText::new(AgentBinary::Amplifier);
             let mut events = Vec::new();
@@ -63,7 +63,7 @@ mod tests {
             }
             let end = decoder.finish(Some(Exit::Code(code)));
             assert_eq!(end.name(), expected);
-            assert_eq!(end.summary().text.as_deref(), line.map(|_| "hi \n"));
+            assert_eq!(end.summary.text.as_deref(), line.map(|_| "hi \n"));
         }
     }
 }

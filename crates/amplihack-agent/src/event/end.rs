@@ -1,79 +1,48 @@
-//! How a run ended.
+//! The last event of a run: the outcome that the agent's stream and its exit support.
 
 use amplihack_utils::sys::Exit;
 use serde::{Deserialize, Serialize};
 
-/// How a run ended. `end` in JSON, in snake case.
+use super::RunOutcome;
+
+/// The last event of a run.
 ///
 /// Success is proved: an agent's record of success *and* its exit with code 0. Everything else has a name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "end", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum End {
-    /// It said that it was done, and ended with code 0.
-    Success(Summary),
-    /// It failed.
-    Failed {
-        /// How.
-        kind: FailKind,
-        /// What the agent, or the system, says.
-        message: String,
-        /// What is known besides.
-        #[serde(flatten)]
-        summary: Summary,
-    },
-    /// The policy, or the agent's own permissions, denied what it needed.
-    Denied {
-        /// What is said about it.
-        message: String,
-        /// What is known besides.
-        #[serde(flatten)]
-        summary: Summary,
-    },
-    /// A budget was used up: turns, tokens, money, or the total time.
-    Budget {
-        /// Which.
-        message: String,
-        /// What is known besides.
-        #[serde(flatten)]
-        summary: Summary,
-    },
-    /// Somebody ended it.
-    Interrupted {
-        /// Who or what.
-        message: String,
-        /// What is known besides.
-        #[serde(flatten)]
-        summary: Summary,
-    },
-    /// It did nothing for too long.
-    Stalled {
-        /// For how long.
-        message: String,
-        /// What is known besides.
-        #[serde(flatten)]
-        summary: Summary,
-    },
+pub struct EndEvent {
+    /// The outcome.
+    #[serde(rename = "end")]
+    pub outcome: RunOutcome,
+    /// The kind of failure, of an outcome that is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<FailKind>,
+    /// The reason, as the agent or the system gives it. Missing after a success.
+    #[serde(default, alias = "reason", skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Further facts.
+    #[serde(flatten)]
+    pub summary: Summary,
 }
 
-/// What is known of a run at its end.
+/// Facts about a run at its end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// The last thing that the agent said: its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The agent's own name of the session, to resume it by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
-    /// How many turns the agent counts.
+    /// The agent's own id of the session, to resume it by.
+    #[serde(default, alias = "session", skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
+    /// The number of turns that the agent counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
-    /// How long the agent says that it took, in milliseconds.
+    /// The duration that the agent reports, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// How the process ended. Missing in a recorded stream.
+    /// The exit of the process. Missing in a recorded stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "super::schema::exit"))]
     pub exit: Option<Exit>,
@@ -97,81 +66,92 @@ pub enum FailKind {
     Agent,
     /// It ended with a code other than 0, or by a signal, and said nothing about it.
     Exit,
-    /// It ended with code 0 and never said that it was done.
+    /// It ended with code 0 and never said that it was done, or asked no model.
     NoResult,
     /// It said that it was done, and then ended with a code other than 0, or by a signal.
     ExitAfterSuccess,
+    /// It ended, with success by its own word, before it had read the whole prompt.
+    PromptUnread,
     /// It gave no sign of life in time.
     Startup,
     /// It could not be started or watched.
     Spawn,
 }
 
-impl End {
-    /// Whether the run was a success.
-    pub const fn is_success(&self) -> bool {
-        matches!(self, Self::Success(_))
-    }
-
-    /// Its word, as in JSON.
-    pub const fn name(&self) -> &'static str {
+impl FailKind {
+    /// The outcome of a run that failed so.
+    pub const fn outcome(self) -> RunOutcome {
         match self {
-            Self::Success(_) => "success",
-            Self::Failed { .. } => "failed",
-            Self::Denied { .. } => "denied",
-            Self::Budget { .. } => "budget",
-            Self::Interrupted { .. } => "interrupted",
-            Self::Stalled { .. } => "stalled",
+            Self::NoResult => RunOutcome::NoResult,
+            Self::PromptUnread => RunOutcome::PromptUnread,
+            _ => RunOutcome::Failed,
         }
     }
+}
 
-    /// What is known besides.
-    pub const fn summary(&self) -> &Summary {
-        match self {
-            Self::Success(summary)
-            | Self::Failed { summary, .. }
-            | Self::Denied { summary, .. }
-            | Self::Budget { summary, .. }
-            | Self::Interrupted { summary, .. }
-            | Self::Stalled { summary, .. } => summary,
-        }
+impl EndEvent {
+    /// A success.
+    pub const fn success(summary: Summary) -> Self {
+        Self { outcome: RunOutcome::Success, kind: None, message: None, summary }
     }
 
-    // Once more: no function is generic over whether it may change what it gives.
-    /// The same, to add to it.
-    pub const fn summary_mut(&mut self) -> &mut Summary {
-        match self {
-            Self::Success(summary)
-            | Self::Failed { summary, .. }
-            | Self::Denied { summary, .. }
-            | Self::Budget { summary, .. }
-            | Self::Interrupted { summary, .. }
-            | Self::Stalled { summary, .. } => summary,
-        }
+    /// A failure of `kind`, with nothing else known.
+    pub fn failed(kind: FailKind, message: impl Into<String>) -> Self {
+        Self::of_failure(kind, message, Summary::default())
     }
 
     /// A failure of `kind`.
-    pub fn failed(kind: FailKind, message: impl Into<String>) -> Self {
-        Self::Failed { kind, message: message.into(), summary: Summary::default() }
+    pub fn of_failure(kind: FailKind, message: impl Into<String>, summary: Summary) -> Self {
+        Self { outcome: kind.outcome(), kind: Some(kind), message: Some(message.into()), summary }
     }
 
-    /// What `said`, an agent's own record of its end if there is one, is worth after `exit`; `None` for a recording,
+    /// An end that is neither a success nor a failure of the agent.
+    pub fn of(outcome: RunOutcome, message: impl Into<String>, summary: Summary) -> Self {
+        Self { outcome, kind: None, message: Some(message.into()), summary }
+    }
+
+    /// Turns this end into another one, with its facts kept.
+    pub fn become_outcome(&mut self, outcome: RunOutcome, message: impl Into<String>) {
+        *self = Self::of(outcome, message, std::mem::take(&mut self.summary));
+    }
+
+    /// Turns this end into a failure of `kind`, with its facts kept.
+    pub fn become_failure(&mut self, kind: FailKind, message: impl Into<String>) {
+        *self = Self::of_failure(kind, message, std::mem::take(&mut self.summary));
+    }
+
+    /// Whether the run was a success.
+    pub const fn is_success(&self) -> bool {
+        self.outcome.is_success()
+    }
+
+    /// The outcome's word, as in JSON.
+    pub const fn name(&self) -> &'static str {
+        self.outcome.name()
+    }
+
+    /// The reason, or the outcome's word where none is given.
+    pub fn reason(&self) -> &str {
+        self.message.as_deref().unwrap_or(self.name())
+    }
+
+    /// The end that `said`, an agent's own record of its end if there is one, supports after `exit`; `None` for a recording,
     /// whose exit nobody knows.
     pub fn settle(said: Option<Self>, exit: Option<Exit>) -> Self {
         let clean = exit.is_none_or(Exit::success);
         let mut end = match (said, exit) {
-            (Some(Self::Success(summary)), Some(exit)) if !clean => Self::Failed {
-                kind: FailKind::ExitAfterSuccess,
-                message: format!("the agent reported success and then ended with {exit}"),
-                summary,
-            },
+            (Some(mut said), Some(exit)) if said.is_success() && !clean => {
+                let message = format!("the agent reported success and then ended with {exit}");
+                said.become_failure(FailKind::ExitAfterSuccess, message);
+                said
+            }
             (Some(said), _) => said,
             (None, Some(exit)) if !clean => {
                 Self::failed(FailKind::Exit, format!("the agent ended with {exit} and reported no result"))
             }
             (None, _) => Self::failed(FailKind::NoResult, "the agent ended without reporting a result"),
         };
-        end.summary_mut().exit = exit;
+        end.summary.exit = exit;
         end
     }
 }

@@ -5,6 +5,7 @@
 
 mod end;
 mod json;
+mod outcome;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod sound;
@@ -15,8 +16,10 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use end::{End, FailKind, Summary};
+pub use end::{EndEvent, FailKind, Summary};
 pub use json::Json;
+pub use outcome::RunOutcome;
+pub use sound::is_sound;
 pub(crate) use sound::mend;
 pub use usage::{Totals, Usage};
 
@@ -47,7 +50,7 @@ pub enum AgentEvent {
     /// A line that this model has no place for.
     Raw(Raw),
     /// The end: the last event of every run, and the only one of its kind.
-    End(End),
+    End(EndEvent),
 }
 
 /// An event with its place in the run.
@@ -76,8 +79,8 @@ pub struct Started {
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::agent"))]
     pub agent: AgentBinary,
     /// The agent's own name of the session, to resume it by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
+    #[serde(default, alias = "session", skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
     /// The agent's version, where it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -100,7 +103,7 @@ impl Started {
     pub const fn of(agent: AgentBinary) -> Self {
         Self {
             agent,
-            session: None,
+            agent_session: None,
             version: None,
             model: None,
             cwd: None,

@@ -2,13 +2,15 @@
 
 use serde_json::json;
 
-use super::{AgentEvent, End, Envelope, FailKind, Json, Started, Summary, Text, ToolCall, Totals, Usage};
+use super::{
+    AgentEvent, EndEvent, Envelope, FailKind, Json, Started, Summary, Text, ToolCall, Totals, Usage,
+};
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::sys::Exit;
 
 fn all() -> Vec<AgentEvent> {
     vec![
-        AgentEvent::Started(Started { session: Some("s".into()), ..Started::of(AgentBinary::Codex) }),
+        AgentEvent::Started(Started { agent_session: Some("s".into()), ..Started::of(AgentBinary::Codex) }),
         AgentEvent::Text(Text { text: " a\u{2028}\n".into(), ..Text::default() }),
         AgentEvent::ToolCall(ToolCall {
             id: "1".into(),
@@ -21,8 +23,8 @@ fn all() -> Vec<AgentEvent> {
             amounts: Totals { input_tokens: 3, cost_usd: Some(0.5), ..Totals::default() },
             ..Usage::default()
         }),
-        AgentEvent::End(End::Success(Summary { exit: Some(Exit::Code(0)), ..Summary::default() })),
-        AgentEvent::End(End::failed(FailKind::NoResult, "nothing")),
+        AgentEvent::End(EndEvent::success(Summary { exit: Some(Exit::Code(0)), ..Summary::default() })),
+        AgentEvent::End(EndEvent::failed(FailKind::NoResult, "nothing")),
     ]
 }
 
@@ -30,12 +32,12 @@ fn all() -> Vec<AgentEvent> {
 fn events_have_this_json() {
     let lines: Vec<String> = all().iter().map(|event| serde_json::to_string(event).unwrap()).collect();
     let expected = [
-        r#"{"type":"started","agent":"codex","session":"s"}"#,
+        r#"{"type":"started","agent":"codex","agent_session":"s"}"#,
         "{\"type\":\"text\",\"text\":\" a\u{2028}\\n\"}",
         r#"{"type":"tool_call","id":"1","name":"Bash","input":{"command":"ls","n":1000.0}}"#,
         r#"{"type":"usage","total":true,"input_tokens":3,"output_tokens":0,"cache_read_tokens":0,"cache_write_tokens":0,"cost_usd":0.5}"#,
         r#"{"type":"end","end":"success","exit":{"code":0}}"#,
-        r#"{"type":"end","end":"failed","kind":"no_result","message":"nothing"}"#,
+        r#"{"type":"end","end":"no_result","kind":"no_result","message":"nothing"}"#,
     ];
     assert_eq!(lines, expected);
 }
@@ -53,11 +55,8 @@ fn what_was_written_is_read_back() {
 
 #[test]
 fn only_a_record_of_success_and_code_0_is_success() {
-    let done = || Some(End::Success(Summary::default()));
-    let kind = |end: &End| match end {
-        End::Failed { kind, .. } => Some(*kind),
-        _ => None,
-    };
+    let done = || Some(EndEvent::success(Summary::default()));
+    let kind = |end: &EndEvent| end.kind;
     let table = [
         (done(), Some(Exit::Code(0)), None),
         (done(), None, None),
@@ -66,11 +65,23 @@ fn only_a_record_of_success_and_code_0_is_success() {
         (None, Some(Exit::Code(0)), Some(FailKind::NoResult)),
         (None, None, Some(FailKind::NoResult)),
         (None, Some(Exit::Code(3)), Some(FailKind::Exit)),
-        (Some(End::failed(FailKind::Auth, "no")), Some(Exit::Code(0)), Some(FailKind::Auth)),
+        (Some(EndEvent::failed(FailKind::Auth, "no")), Some(Exit::Code(0)), Some(FailKind::Auth)),
     ];
     for (said, exit, expected) in table {
-        let end = End::settle(said, exit);
+        let end = EndEvent::settle(said, exit);
         assert_eq!((end.is_success(), kind(&end)), (expected.is_none(), expected), "{end:?}");
-        assert_eq!(end.summary().exit, exit);
+        assert_eq!(end.summary.exit, exit);
+    }
+}
+
+#[test]
+fn a_key_that_an_agent_wrote_twice_is_there_once() {
+    for (text, expected) in [
+        (r#"{"b":1,"a":{"x":1,"x":2},"b":3}"#, r#"{"a":{"x":2},"b":3}"#),
+        (r#"{"a":"\ud83e","a":1}"#, r#"{"a":1}"#),
+        (r#"{"b":1.50,"a":2}"#, r#"{"b":1.50,"a":2}"#),
+    ] {
+        let raw = serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
+        assert_eq!(Json::from(&*raw).text(), expected);
     }
 }

@@ -5,7 +5,9 @@ use amplihack_utils::agent_binary::AgentBinary;
 use super::wire::{Counts, Line};
 use crate::decode::fail;
 use crate::decode::lines::{self, JsonLines, warning};
-use crate::event::{AgentEvent, End, FailKind, Json, Started, Summary, Text, ToolCall, ToolResult, Usage};
+use crate::event::{
+    AgentEvent, EndEvent, FailKind, Json, Started, Summary, Text, ToolCall, ToolResult, Usage,
+};
 
 /// What Gemini warns of before it ends with a success all the same.
 const LOOP: &str = "Loop detected";
@@ -20,7 +22,7 @@ pub(crate) struct GeminiStream {
     text: Option<String>,
     /// Why it gave up.
     gave_up: Option<String>,
-    end: Option<End>,
+    end: Option<EndEvent>,
 }
 
 impl crate::Decode for GeminiStream {
@@ -30,7 +32,7 @@ impl crate::Decode for GeminiStream {
         self.session.as_deref()
     }
 
-    fn said(&mut self) -> Option<End> {
+    fn said(&mut self) -> Option<EndEvent> {
         // A stream that was cut off has told its last words in parts only.
         if !self.saying.is_empty() {
             self.text = Some(self.saying.clone());
@@ -46,7 +48,11 @@ impl JsonLines for GeminiStream {
             ("init", _) => {
                 self.session = line.session.own();
                 let (session, model) = (self.session.clone(), line.model.own());
-                out.push(AgentEvent::Started(Started { session, model, ..Started::of(AgentBinary::Gemini) }));
+                out.push(AgentEvent::Started(Started {
+                    agent_session: session,
+                    model,
+                    ..Started::of(AgentBinary::Gemini)
+                }));
             }
             ("message", "assistant") => {
                 let text = line.content.string();
@@ -101,20 +107,20 @@ impl GeminiStream {
         out.push(AgentEvent::Usage(Usage { total: true, amounts, ..Usage::default() }));
         let summary = Summary {
             text: self.text.clone(),
-            session: self.session.clone(),
+            agent_session: self.session.clone(),
             duration_ms: line.stats.as_ref().map(|stats| stats.duration.count()),
             ..Summary::default()
         };
         self.end = Some(match (line.status.text(), self.gave_up.take()) {
-            ("success", None) => End::Success(summary),
-            ("success", Some(message)) => End::Failed { kind: FailKind::Agent, message, summary },
+            ("success", None) => EndEvent::success(summary),
+            ("success", Some(message)) => EndEvent::of_failure(FailKind::Agent, message, summary),
             _ => {
                 let message = match (line.error.message.text(), line.status.text()) {
                     ("", "") => lines::NO_REASON.to_owned(),
                     ("", status) => format!("the agent ended with the status {status}, and did not say why"),
                     (message, _) => message.to_owned(),
                 };
-                End::Failed { kind: fail::kind(None, &message), message, summary }
+                EndEvent::of_failure(fail::kind(None, &message), message, summary)
             }
         });
     }

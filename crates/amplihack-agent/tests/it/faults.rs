@@ -1,6 +1,6 @@
 //! Lines that break other readers, each with what it means.
 
-use amplihack_agent::event::{End, FailKind};
+use amplihack_agent::event::{EndEvent, FailKind};
 use amplihack_agent::{AgentBinary, AgentEvent};
 use amplihack_utils::sys::Exit;
 use serde_json::json;
@@ -26,11 +26,8 @@ fn json_of(decoded: &Decoded) -> Vec<serde_json::Value> {
     decoded.events().map(|event| serde_json::to_value(event).unwrap()).collect()
 }
 
-fn kind(end: &End) -> Option<FailKind> {
-    match end {
-        End::Failed { kind, .. } => Some(*kind),
-        _ => None,
-    }
+fn kind(end: &EndEvent) -> Option<FailKind> {
+    end.kind
 }
 
 #[test]
@@ -108,7 +105,7 @@ fn thinking_images_servers_and_unknown_blocks_break_nothing() {
         0,
     );
     let expected = [
-        json!({"type": "started", "agent": "claude", "session": "s", "tools": ["Bash"], "mcp_servers": [
+        json!({"type": "started", "agent": "claude", "agent_session": "s", "tools": ["Bash"], "mcp_servers": [
             {"name": "a", "status": "needs-auth"}, {"name": "b", "status": "brand-new"}]}),
         json!({"type": "thinking", "text": " so ", "message": "m", "parent": "p"}),
         json!({"type": "raw", "kind": "assistant/redacted_thinking", "value": {"type": "redacted_thinking", "data": "zz"}}),
@@ -123,7 +120,7 @@ fn thinking_images_servers_and_unknown_blocks_break_nothing() {
             "cache_read_tokens": 0, "cache_write_tokens": 0}),
     ];
     assert_eq!(json_of(&decoded), expected);
-    assert_eq!(decoded.end.summary().turns, Some(3));
+    assert_eq!(decoded.end.summary.turns, Some(3));
     assert_eq!(
         decoded.totals().output_tokens,
         2,
@@ -178,7 +175,7 @@ fn every_item_of_codex_has_its_place() {
         [json!({"type": "tool_call", "id": id, "name": name, "input": input}), result]
     };
     let mut expected = vec![
-        json!({"type": "started", "agent": "codex", "session": "t"}),
+        json!({"type": "started", "agent": "codex", "agent_session": "t"}),
         json!({"type": "thinking", "text": " hm ", "message": "0"}),
     ];
     let change = json!({"changes": [{"path": "a", "kind": "add"}]});
@@ -200,7 +197,7 @@ fn every_item_of_codex_has_its_place() {
     expected.push(json!({"type": "usage", "total": true, "input_tokens": 5, "output_tokens": 0,
         "cache_read_tokens": 4, "cache_write_tokens": 0}));
     assert_eq!(json_of(&decoded), expected);
-    assert_eq!(decoded.end.summary().text.as_deref(), Some("done\n"));
+    assert_eq!(decoded.end.summary.text.as_deref(), Some("done\n"));
 }
 
 #[test]
@@ -224,7 +221,7 @@ fn copilot_tells_what_its_stream_leaves_out_today() {
     let found = json_of(&decoded);
     assert_eq!(
         found[1],
-        json!({"type": "started", "agent": "copilot", "session": "s", "version": "1.2.3", "model": "m", "cwd": "/d"})
+        json!({"type": "started", "agent": "copilot", "agent_session": "s", "version": "1.2.3", "model": "m", "cwd": "/d"})
     );
     let names: Vec<&str> = found.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(
@@ -320,7 +317,10 @@ fn a_failure_without_a_reason_says_so() {
         (AgentBinary::Gemini, r#"{"type":"result","status":"error"}"#),
     ] {
         let end = lines(agent, &[line], 0).end;
-        assert!(matches!(&end, End::Failed { message, .. } if !message.is_empty()), "{agent}: {end:?}");
+        assert!(
+            end.kind.is_some() && end.message.as_ref().is_some_and(|message| !message.is_empty()),
+            "{agent}: {end:?}"
+        );
     }
 }
 
@@ -355,7 +355,7 @@ fn a_duration_may_be_written_as_a_fraction() {
     let claude = r#"{"type":"result","subtype":"success","is_error":false,"result":"","num_turns":3.0,"duration_ms":12.0}"#;
     for agent in [AgentBinary::Claude, AgentBinary::Amp] {
         let mut end = lines(agent, &[claude], 0).end;
-        let summary = end.summary_mut();
+        let summary = &mut end.summary;
         assert_eq!((summary.turns, summary.duration_ms), (Some(3), Some(12)), "{agent}");
     }
 }

@@ -6,7 +6,7 @@ mod properties;
 mod transcripts;
 
 use amplihack_agent::decode::decoder;
-use amplihack_agent::event::{End, Totals};
+use amplihack_agent::event::{EndEvent, Totals};
 use amplihack_agent::framer::{Frame, Framer};
 use amplihack_agent::ledger::Ledger;
 use amplihack_agent::{AgentBinary, AgentEvent};
@@ -21,7 +21,7 @@ const AGENTS: [AgentBinary; 4] =
 struct Decoded {
     /// The events of each line.
     lines: Vec<Vec<AgentEvent>>,
-    end: End,
+    end: EndEvent,
 }
 
 impl Decoded {

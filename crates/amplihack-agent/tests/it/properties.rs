@@ -64,7 +64,7 @@ fn what_a_run_came_to_may_be_asked_twice() {
             }
             let said = decoder.said();
             assert_eq!(decoder.said(), said);
-            assert_eq!(decoder.finish(None).name(), said.map_or("failed", |end| end.name()));
+            assert_eq!(decoder.finish(None).name(), said.map_or("no_result", |end| end.name()));
         }
     }
 }

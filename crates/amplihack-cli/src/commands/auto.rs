@@ -8,13 +8,10 @@ use amplihack_agent::AgentBinary;
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::{enterable, own_program};
 use amplihack_orchestration::race::Lane;
-use amplihack_orchestration::{
-    AutoEnd, AutoError, Place, Progress, Spec, Summary, append::append, begin, journal, resume,
-};
+use amplihack_orchestration::{AutoError, Place, Progress, Spec, append::append, begin, journal, resume};
 use amplihack_utils::agent_binary::{System, resolve_in};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
 use amplihack_utils::launcher_context::SessionId;
 
 use crate::cli::{AutoArgs, AutoCommand, LaunchArgs, OutputFormat, Running, Unattended};
@@ -191,7 +188,7 @@ impl<'a> House<'a> {
             ui::shown(&board::told_at_the_end(&summary))?;
         }
         super::telemetry::of_run(summary.id.as_str(), self.env);
-        Ok(code(&summary))
+        Ok(summary.end.code())
     }
 }
 
@@ -217,19 +214,5 @@ pub(super) async fn ticking<T>(board: &Board, work: impl Future<Output = T>) -> 
             done = &mut work => return done,
             () = tokio::time::sleep(TICK), if board.is_live() => board.tick(),
         }
-    }
-}
-
-/// The exit code of a run.
-pub(super) fn code(summary: &Summary) -> u8 {
-    match summary.end {
-        AutoEnd::Verified | AutoEnd::Claimed => 0,
-        AutoEnd::Budget | AutoEnd::Deadline => ExitKind::Budget.code(),
-        AutoEnd::Denied => ExitKind::Denied.code(),
-        AutoEnd::Interrupted => {
-            let signal = summary.signal.map_or(2, amplihack_utils::sys::Signal::as_raw);
-            u8::try_from(128 + signal).unwrap_or(1)
-        }
-        AutoEnd::MaxTurns | AutoEnd::Failed | AutoEnd::Stalled => ExitKind::Failed.code(),
     }
 }

@@ -9,7 +9,6 @@ use amplihack_session::Deadlines;
 use amplihack_utils::agent_binary::{System, resolve_in};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
 
 use crate::cli::{LaunchArgs, OutputFormat};
 use crate::commands::{current_dir, runtime};
@@ -80,18 +79,14 @@ pub(crate) fn run(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env) -
     if output != OutputFormat::Text {
         return events::run(plan, Streams { deadlines, ..Streams::default() }, wanted, output, env);
     }
-    let ended = runtime()?.block_on(async {
+    let report = runtime()?.block_on(async {
         let streams = Streams { deadlines, ..Streams::default() };
         let (launched, notices) = start(plan, Hosting::Binary, streams).await?;
         show(&notices);
-        Ok::<_, Failure>(launched.wait().await?)
+        Ok::<_, Failure>(launched.failing_on_denial(fail_on_denial).wait().await?)
     })?;
-    show(&ended.notices);
-    let code = u8::try_from(ended.outcome.code()).unwrap_or(1);
-    if code == 0 && fail_on_denial && !ended.denials.is_empty() {
-        return Ok(ExitKind::Denied.code());
-    }
-    Ok(code)
+    show(&report.notices);
+    Ok(report.end.code())
 }
 
 fn show(notices: &[Notice]) {

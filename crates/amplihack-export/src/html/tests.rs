@@ -77,7 +77,7 @@ fn secrets_are_replaced_unless_asked_for() {
     let secret = "ghp_R4nd0mQ9xZ7bL2vK8mN3pT6wY1cF5hJ0sDqE";
     run.record.cwd = format!("/repo/{secret}");
     if let Some(end) = &mut run.record.end {
-        end.summary_mut().text = Some(format!("the token is {secret}"));
+        end.event.summary.text = Some(format!("the token is {secret}"));
     }
     let document = alone(run);
     assert!(!page(&document, Cleaner::new(true)).contains("R4nd0m"));

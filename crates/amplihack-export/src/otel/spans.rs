@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use amplihack_agent::event::{End, ToolCall, ToolResult, Warning};
+use amplihack_agent::event::{ToolCall, ToolResult, Warning};
 use amplihack_agent::{AgentEvent, profile};
-use amplihack_session::Exit;
+use amplihack_session::{Exit, RunEnd};
 use jiff::Timestamp;
 
 use super::calls::{Call, calls};
@@ -20,7 +20,6 @@ use super::wire::{
 };
 use crate::clean::Cleaner;
 use crate::model::{Document, Run, Unattended};
-use crate::summary::message;
 
 /// `document` as traces of the service that `settings` tell of. What was said, asked for and given back is in them only with `content`.
 pub fn traces(document: &Document, cleaner: Cleaner, content: bool, settings: &Settings) -> Traces {
@@ -148,22 +147,25 @@ impl Writer<'_> {
         attributes.extend(record.model.as_deref().map(|model| attribute(REQUEST_MODEL, self.clean(model))));
         attributes.extend(turn.map(|turn| attribute(TURN, u64::from(turn))));
         attributes.extend(usage(&record.usage));
-        if let Some(Exit::Code(code)) = record.end.as_ref().and_then(|end| end.summary().exit) {
+        if let Some(Exit::Code(code)) = record.end.as_ref().and_then(RunEnd::exit) {
             attributes.push(attribute(EXIT_CODE, i64::from(code)));
         }
         let error = match &record.end {
-            Some(End::Success(_)) => None,
-            Some(End::Failed { kind, .. }) => {
-                serde_json::to_value(kind).ok().and_then(|kind| kind.as_str().map(str::to_owned))
+            Some(end) if end.is_success() => None,
+            Some(end) => {
+                let kind = serde_json::to_value(end.event.kind).ok();
+                Some(kind.and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or(end.name().to_owned()))
             }
-            Some(end) => Some(end.name().to_owned()),
             None if record.is_running() => None,
             None => Some(record.state().to_owned()),
         };
-        let status = match &error {
-            Some(_) => Status::error(self.clean(record.end.as_ref().and_then(message).unwrap_or_default())),
-            None => Status::default(),
-        };
+        let status =
+            match &error {
+                Some(_) => Status::error(self.clean(
+                    record.end.as_ref().and_then(|end| end.event.message.as_deref()).unwrap_or_default(),
+                )),
+                None => Status::default(),
+            };
         attributes.extend(error.map(|error| attribute(ERROR_TYPE, error)));
         let name = format!("invoke_agent {}", record.agent);
         let span = self.span(self.own, root, name, Kind::Client, record.started_at, self.run.last_seen());

@@ -89,15 +89,20 @@ fn is_denial(entry: &Entry<'_>) -> bool {
 
 fn mark(launch: &Path, entry: &Entry<'_>) -> io::Result<()> {
     let rule = entry.verdict.rule.as_ref().map_or("?", |rule| &rule.0);
-    // The directory is there as long as the launch is; one that is gone is not made again.
-    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(launch.join(DENIALS))?;
+    // The launch made the file: one that is gone is not made again, so that the launch sees that something is missing.
+    let mut file = OpenOptions::new().append(true).open(launch.join(DENIALS))?;
     file.write_all(format!("{rule}\n").as_bytes())
 }
 
-/// The rules behind the calls that were denied in the launch whose directory is `launch`.
-pub fn denials(launch: &Path) -> Vec<String> {
-    let bytes = amplihack_utils::fs::read_limited(&launch.join(DENIALS), LIMIT).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+/// Begins the file of denials in the directory of a launch.
+pub(crate) fn expect_denials(launch: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(launch.join(DENIALS)).map(drop)
+}
+
+/// The rules behind the calls that were denied in the launch whose directory is `launch`. `None`: the file is gone, and nobody knows.
+pub fn denials(launch: &Path) -> Option<Vec<String>> {
+    let bytes = amplihack_utils::fs::read_limited(&launch.join(DENIALS), LIMIT).ok()?;
+    Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
 }
 
 fn line(entry: &Entry<'_>, now: jiff::civil::DateTime) -> audit::Entry {
@@ -190,10 +195,20 @@ mod tests {
     fn a_launch_learns_of_its_denials_even_when_the_audit_cannot_be_written() {
         let dir = tempfile::tempdir().unwrap();
         let ledger = Ledger::new(&Env::empty());
+        expect_denials(dir.path()).unwrap();
         record(&ledger, &Verdict::none(), Some(dir.path())).unwrap_err();
-        assert_eq!(denials(dir.path()), [""; 0]);
+        assert_eq!(denials(dir.path()), Some(Vec::new()));
         assert!(record(&ledger, &deny(), Some(dir.path())).unwrap_err().contains("HOME"));
-        assert_eq!(denials(dir.path()), ["pack/rule"]);
+        assert_eq!(denials(dir.path()), Some(vec!["pack/rule".to_owned()]));
+    }
+
+    #[test]
+    fn a_file_of_denials_that_was_removed_is_not_made_again_and_says_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        expect_denials(dir.path()).unwrap();
+        std::fs::remove_file(dir.path().join(DENIALS)).unwrap();
+        assert!(record(&Ledger::new(&Env::empty()), &deny(), Some(dir.path())).is_err());
+        assert_eq!(denials(dir.path()), None);
     }
 
     #[test]

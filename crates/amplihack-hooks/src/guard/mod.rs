@@ -16,6 +16,7 @@ use amplihack_utils::env::Env;
 
 pub use amplihack_policy::audit::DIRECTORY as AUDIT_DIRECTORY;
 pub use engine::{ENGINE_VAR, UnknownEngine, engine};
+pub(crate) use ledger::expect_denials;
 pub use ledger::{Ledger, denials};
 pub use machine::Machine;
 pub use policies::{GuardError, POLICY_VAR, mode, policy};

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use amplihack_agent::event::RunOutcome;
+use amplihack_session::{Denials, Evidence, RunEnd};
 use amplihack_utils::fs::{Durability, write_atomic};
+use amplihack_utils::sys::Signal;
 
 use super::turn::{STDERR, live_path};
 use super::{Drive, Summary, diff_path};
@@ -10,49 +13,70 @@ use crate::error::AutoError;
 use crate::journal::Entry;
 use crate::progress::Progress;
 use crate::race::Lane;
-use crate::turns::AutoEnd;
 use crate::worktree::{Fate, Tree};
 
 /// How long the command that tells the end may take.
 const NOTIFY_TIMEOUT: Duration = Duration::from_mins(1);
 
 impl Drive<'_> {
-    pub(super) async fn finish(mut self, end: AutoEnd, reason: String) -> Result<Summary, AutoError> {
+    pub(super) async fn finish(mut self, end: RunOutcome, reason: String) -> Result<Summary, AutoError> {
         let signal = self.heard_signal().await;
         let kept = match self.journal.story.ended {
-            None => self.close(end, &reason).await?,
+            None => self.close(self.run_end(end, reason.clone(), signal)).await?,
             Some(_) => self.journal.story.worktree.clone().filter(|tree| tree.path.is_dir()),
         };
         let story = &self.journal.story;
-        let mut denied: Vec<String> =
-            story.turns.iter().flat_map(|turn| turn.denied.iter().cloned()).collect();
-        denied.dedup();
+        let run =
+            story.ended.as_ref().map_or_else(|| self.run_end(end, reason, signal), |ended| ended.run.clone());
         let summary = Summary {
             id: self.id.clone(),
-            end,
-            reason,
+            end: run,
             agent: story.agent,
             turns: story.turns.last().map_or(0, |last| last.turn),
-            used: story.meter.totals(),
-            denied,
             changed: story.ended.as_ref().and_then(|ended| ended.changed),
             worktree: kept,
-            signal: signal.filter(|_| end == AutoEnd::Interrupted),
         };
         self.notify(&summary).await?;
         self.tell(&Progress::Ended {
-            end,
-            reason: summary.reason.clone(),
+            end: summary.end.outcome(),
+            reason: summary.end.reason().to_owned(),
+            evidence: summary.end.evidence,
             turns: summary.turns,
-            used: summary.used,
-            denied: summary.denied.clone(),
+            used: summary.end.usage,
+            denied: summary.end.denials.rules().to_vec(),
             changed: summary.changed,
         });
         Ok(summary)
     }
 
+    /// The end of the run with what is known of it by now.
+    fn run_end(&self, outcome: RunOutcome, reason: String, signal: Option<Signal>) -> RunEnd {
+        let story = &self.journal.story;
+        let answers = || story.turns.iter().filter_map(|turn| turn.answer.as_ref());
+        let last = answers().last().map(|answer| answer.run.evidence);
+        let signal = signal.filter(|_| outcome == RunOutcome::Interrupted);
+        let evidence = match outcome {
+            RunOutcome::Verified => Evidence::Verification,
+            RunOutcome::Claimed => Evidence::Claim,
+            RunOutcome::Budget => Evidence::Usage,
+            RunOutcome::Deadline => Evidence::Clock,
+            RunOutcome::Interrupted if signal.is_some() => Evidence::Signal,
+            _ => last.unwrap_or_default(),
+        };
+        let mut run = RunEnd::of(outcome, reason, evidence);
+        run.signal = signal.map(Signal::as_raw);
+        run.usage = story.meter.totals();
+        let mut denied: Vec<String> =
+            story.turns.iter().flat_map(|turn| turn.denied.iter().cloned()).collect();
+        denied.dedup();
+        if !denied.is_empty() || answers().all(|answer| answer.run.denials != Denials::Unknown) {
+            run.denials = Denials::Known(denied);
+        }
+        run
+    }
+
     /// Keeps the diff, lets the worktree go or stay, and writes down the end.
-    async fn close(&mut self, end: AutoEnd, reason: &str) -> Result<Option<Tree>, AutoError> {
+    async fn close(&mut self, run: RunEnd) -> Result<Option<Tree>, AutoError> {
         let mut changed = None;
         if let (Some(pictures), Some(base)) = (&self.pictures, self.journal.story.base.as_deref()) {
             let now = pictures.take(&self.processes).await?;
@@ -78,8 +102,7 @@ impl Drive<'_> {
                 }
             }
         }
-        let used = self.journal.story.meter.totals();
-        self.journal.write(Entry::Ended { end, reason: reason.to_owned(), used, changed })?;
+        self.journal.write(Entry::Ended { run, changed })?;
         if let Some(pictures) = &self.pictures {
             pictures.forget();
         }
@@ -101,18 +124,18 @@ impl Drive<'_> {
         let outcome = [
             ("AMPLIHACK_RUN_ID", summary.id.to_string()),
             ("AMPLIHACK_RUN_OUTCOME", summary.end.name().to_owned()),
-            ("AMPLIHACK_RUN_REASON", summary.reason.clone()),
+            ("AMPLIHACK_RUN_REASON", summary.end.reason().to_owned()),
             ("AMPLIHACK_RUN_AGENT", summary.agent.to_string()),
             ("AMPLIHACK_RUN_TURNS", summary.turns.to_string()),
-            ("AMPLIHACK_RUN_TOKENS", crate::budget::tokens(&summary.used).to_string()),
+            ("AMPLIHACK_RUN_TOKENS", crate::budget::tokens(&summary.end.usage).to_string()),
             (
                 "AMPLIHACK_RUN_COST_USD",
-                summary.used.cost_usd.map_or_else(String::new, |cost| cost.to_string()),
+                summary.end.usage.cost_usd.map_or_else(String::new, |cost| cost.to_string()),
             ),
         ];
         match self.processes.shell(&command, &directory, NOTIFY_TIMEOUT, &outcome, STDERR).await {
-            Ok(came) if came.exit.success() => {}
-            Ok(came) => self.notice(format!("the command of --notify ended with {}", came.exit)),
+            Ok(output) if output.exit.success() => {}
+            Ok(output) => self.notice(format!("the command of --notify ended with {}", output.exit)),
             Err(error) => self.notice(format!("the command of --notify could not be run: {error}")),
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 
 use amplihack_agent::Capability;
-use amplihack_agent::event::Envelope;
+use amplihack_agent::event::{Envelope, RunOutcome};
 use amplihack_launcher::{Hosting, LaunchedEvents, Streams, Wanted, plan, start_events};
 use amplihack_session::Output;
 use amplihack_session::journal::{Recorded, events_path};
@@ -23,7 +23,7 @@ use crate::live::Live;
 use crate::progress::Progress;
 use crate::prompts::{Parts, prompt};
 use crate::turn::{Bounds, Heard, Over, watch};
-use crate::turns::{Ask, Stop, TurnEnd, TurnOutput};
+use crate::turns::{Answer, Ask, Stop, TurnOutput};
 
 /// What is kept of an agent's standard error.
 pub(super) const STDERR: usize = 64 * 1024;
@@ -51,8 +51,8 @@ impl Drive<'_> {
         let before = story.meter.of_session(agent, story.session());
         let mut live = Live::new(agent, self.place.env, &live_path(&self.journal.directory), before);
         let totals = live.look(heard.session(), recorded.record.usage);
-        if recorded.record.end.is_some() {
-            return self.answered(turn, heard.answer(totals, Vec::new(), None));
+        if let Some(end) = recorded.record.end {
+            return self.answered(turn, heard.answer(end, totals, None));
         }
         let session = heard.session().or(live.session()).map(str::to_owned);
         self.interrupted = session.is_some();
@@ -166,7 +166,7 @@ impl Drive<'_> {
     /// Writes down how a turn went, and whether it was the last.
     fn answered(&mut self, turn: u32, over: Over) -> Result<(), AutoError> {
         let Over { answer, used, text, denied, stop } = over;
-        let how = how(&answer.end, answer.claim.as_ref().map(|claim| claim.status));
+        let how = how(&answer);
         if let Some((why, reason)) = stop {
             self.journal.write(Entry::Broken { turn, used })?;
             self.tell(&Progress::Answered { turn, how: "ended".to_owned() });
@@ -185,15 +185,19 @@ pub(super) fn live_path(directory: &Path) -> PathBuf {
     directory.join("spans.jsonl")
 }
 
-fn how(end: &TurnEnd, claim: Option<Status>) -> String {
-    match (end, claim) {
-        (TurnEnd::Answered, Some(Status::Done)) => "says done".to_owned(),
-        (TurnEnd::Answered, Some(Status::Working)) => "says working".to_owned(),
-        (TurnEnd::Answered, Some(Status::Blocked)) => "says blocked".to_owned(),
-        (TurnEnd::Answered, None) => "says nothing of its state".to_owned(),
-        (TurnEnd::Cut, _) => "cut".to_owned(),
-        (TurnEnd::Denied { .. }, _) => "denied".to_owned(),
-        (TurnEnd::Stalled { .. }, _) => "stalled".to_owned(),
-        (TurnEnd::Failed { message, .. }, _) => format!("failed: {message}"),
+/// The end of a turn in a word, for the board.
+fn how(answer: &Answer) -> String {
+    let claim = answer.claim.as_ref().map(|claim| claim.status);
+    match (answer.run.outcome(), claim) {
+        _ if answer.cut => "cut".to_owned(),
+        (outcome, Some(status)) if outcome.is_success() => match status {
+            Status::Done => "says done".to_owned(),
+            Status::Working => "says working".to_owned(),
+            Status::Blocked => "says blocked".to_owned(),
+        },
+        (outcome, None) if outcome.is_success() => "says nothing of its state".to_owned(),
+        (RunOutcome::Failed, _) => format!("failed: {}", answer.run.reason()),
+        (outcome, _) if answer.run.event.kind.is_some() => format!("{outcome}: {}", answer.run.reason()),
+        (outcome, _) => outcome.to_string(),
     }
 }

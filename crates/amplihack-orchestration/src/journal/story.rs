@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use amplihack_agent::AgentBinary;
+use amplihack_session::RunEnd;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Entry;
 use crate::budget::{Meter, Used};
 use crate::spec::Spec;
-use crate::turns::{Answer, AutoEnd, Checked, Phase, TurnEnd, TurnInput, TurnOutput, Turns};
+use crate::turns::{Answer, Checked, Phase, TurnInput, TurnOutput, Turns};
 use crate::verify::Verification;
 use crate::worktree::Tree;
 
@@ -38,16 +39,15 @@ pub struct TurnRecord {
     pub verdict: Option<Verification>,
 }
 
-/// The end of a run, as it is known.
+/// The recorded end of an unattended run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Ended {
-    /// How.
-    pub end: AutoEnd,
-    /// Why, for a person.
-    pub reason: String,
-    /// When.
+pub struct RecordedEnd {
+    /// The end.
+    #[serde(flatten)]
+    pub run: RunEnd,
+    /// The time of it.
     pub at: Timestamp,
-    /// Whether files are other than at the beginning.
+    /// Whether files are other than at the beginning; `None` outside a repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<bool>,
     /// Whether the command that tells it was started.
@@ -80,7 +80,7 @@ pub struct Story {
     /// Whether the task asks for changes to files, as the agent said.
     pub changes: Option<bool>,
     /// The end.
-    pub ended: Option<Ended>,
+    pub ended: Option<RecordedEnd>,
     /// The process that drove it last.
     pub driver: Option<(u32, u64)>,
     /// What it used.
@@ -147,7 +147,7 @@ impl Story {
                 self.answered(answer, text.as_deref(), denied);
                 self.used(used);
                 // What a turn that failed was to mend is still to be mended.
-                if matches!(answer.end, TurnEnd::Answered | TurnEnd::Cut) {
+                if answer.cut || answer.run.is_success() {
                     self.findings = None;
                 }
                 self.step(TurnInput::Answered(answer.clone()));
@@ -166,9 +166,8 @@ impl Story {
                 self.stopped = Some(reason.clone());
                 self.step(TurnInput::Stopped { why: *why });
             }
-            Entry::Ended { end, reason, changed, .. } => {
-                self.ended =
-                    Some(Ended { end: *end, reason: reason.clone(), at, changed: *changed, notified: false });
+            Entry::Ended { run, changed } => {
+                self.ended = Some(RecordedEnd { run: run.clone(), at, changed: *changed, notified: false });
             }
             Entry::Notified => {
                 if let Some(ended) = &mut self.ended {
@@ -245,7 +244,7 @@ impl Story {
     /// How it stands, in a word.
     pub fn state(&self) -> &'static str {
         match &self.ended {
-            Some(ended) => ended.end.name(),
+            Some(ended) => ended.run.name(),
             None if self.is_running() => "running",
             None => "killed",
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, Exit, Input, Output, RunSpec, Why, run_blocking};
+use amplihack_session::{Deadlines, EndCause, Exit, Input, Output, RunSpec, run_blocking};
 use amplihack_utils::env::Env;
 use serde_json::{Value, json};
 
@@ -109,7 +109,7 @@ impl Hook {
             ..RunSpec::new(run)
         })
         .ok()?;
-        if matches!(outcome.why, Why::Deadline(_)) {
+        if matches!(outcome.cause, EndCause::Deadline(_)) {
             return None;
         }
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();

@@ -4,7 +4,7 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, Exit, Output, RunError, RunSpec, Why, run_blocking};
+use amplihack_session::{Deadlines, EndCause, Exit, Output, RunError, RunSpec, run_blocking};
 use amplihack_utils::env::Env;
 
 /// As long as Claude Code gives a command.
@@ -46,7 +46,7 @@ fn run_within(command: &str, env: &Env, deadline: Duration) -> Result<(Option<Ex
         }
         ended => ended?,
     };
-    let in_time = !matches!(outcome.why, Why::Deadline(_));
+    let in_time = !matches!(outcome.cause, EndCause::Deadline(_));
     let output = String::from_utf8_lossy(&outcome.stdout.bytes).trim_end().to_owned();
     Ok((in_time.then_some(outcome.exit), output))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use amplihack_agent::{AgentBinary, lookup};
 use amplihack_launcher::copilot::shim::{Shim, install_into};
-use amplihack_session::{Deadlines, Outcome, Output, RunSpec, Why, run_blocking};
+use amplihack_session::{Deadlines, EndCause, Output, ProcessOutput, RunSpec, run_blocking};
 use amplihack_utils::agent_binary::{System, resolve_in};
 use amplihack_utils::env::Env;
 use amplihack_utils::sys::{arg_limits, exec_cost};
@@ -198,11 +198,13 @@ fn spec(request: &Request, command: Command, spilled: Spill, shim: Option<Shim>)
     }
 }
 
-fn answer(outcome: &Outcome, recipe: &str) -> Result<Response, BridgeError> {
-    match outcome.why {
-        Why::Interrupted(signal) => Err(BridgeError::Interrupted { signal: signal.as_raw() }),
-        Why::Deadline(_) => Err(BridgeError::TimedOut),
-        Why::Ended | Why::Lingered => judge(outcome.exit, &outcome.stdout, &outcome.stderr.bytes, recipe),
+fn answer(outcome: &ProcessOutput, recipe: &str) -> Result<Response, BridgeError> {
+    match outcome.cause {
+        EndCause::Interrupted(signal) => Err(BridgeError::Interrupted { signal: signal.as_raw() }),
+        EndCause::Deadline(_) => Err(BridgeError::TimedOut),
+        EndCause::Ended | EndCause::Lingered => {
+            judge(outcome.exit, &outcome.stdout, &outcome.stderr.bytes, recipe)
+        }
     }
 }
 

@@ -6,16 +6,16 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use amplihack_agent::command::relay::{Relay, relay};
-use amplihack_agent::event::FailKind;
-use amplihack_agent::{AgentBinary, Capability, End, Installed, Options, Permissions, RunMode};
+use amplihack_agent::event::{EndEvent, FailKind, RunOutcome, Summary};
+use amplihack_agent::{AgentBinary, Capability, Installed, Options, Permissions, RunMode};
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::discover::{Versions, discover};
 use amplihack_launcher::{
     Hosting, LaunchRequest, Notice, Streams, Task as LaunchTask, Wanted, plan, start_events,
 };
-use amplihack_session::Deadlines;
 use amplihack_session::journal::Recorded;
 use amplihack_session::step::StepProgram;
+use amplihack_session::{Deadlines, Evidence, RunEnd};
 use amplihack_utils::config::Config;
 use amplihack_utils::launcher_context::SessionId;
 use amplihack_utils::prompt_delivery::PromptDelivery;
@@ -23,7 +23,7 @@ use amplihack_utils::sys::Signal;
 use tokio::sync::watch;
 
 use super::process::{self, Ran};
-use super::{AgentEnd, Ask, Ended, ProgramEnd, Task, World};
+use super::{AgentAnswer, Ask, ScriptOutput, Task, TaskResult, World};
 use crate::journal::Entry;
 
 /// How agents are reached.
@@ -118,18 +118,19 @@ async fn by_launcher(
         Some(ended) => ended.into(),
         None => match program(world, launcher, task, ask, &mut files) {
             Ok(program) => process::run(world, &task.name, &program, ask.timeout, stop).await,
-            Err(error) => Ended::NotStarted(error).into(),
+            Err(error) => TaskResult::NotStarted(error).into(),
         },
     };
-    if let Ended::Program(end) = ran.ended {
-        let end = of_program(launcher, ask, end);
-        for message in &end.warnings {
+    if let TaskResult::Script(end) = ran.ended {
+        let answer = of_program(launcher, ask, end);
+        for message in &answer.warnings {
             world.tell(Entry::Warning { path: task.path.clone(), message: message.clone() });
         }
-        ran.ended = Ended::Agent(end);
-    } else if let Ended::NotStarted(error) = ran.ended {
+        ran.ended = TaskResult::Agent(answer);
+    } else if let TaskResult::NotStarted(error) = ran.ended {
         let program = launcher.program.display();
-        ran.ended = Ended::NotStarted(format!("agent step failed: {program} {}: {error}", launcher.agent));
+        ran.ended =
+            TaskResult::NotStarted(format!("agent step failed: {program} {}: {error}", launcher.agent));
     }
     ran
 }
@@ -173,7 +174,7 @@ fn program(
 }
 
 /// What the end of a launcher's program means.
-fn of_program(launcher: &Launcher, ask: &Ask, end: ProgramEnd) -> AgentEnd {
+fn of_program(launcher: &Launcher, ask: &Ask, end: ScriptOutput) -> AgentAnswer {
     let who = format!("{} {}", launcher.program.display(), launcher.agent);
     let failed = if end.timed_out {
         let limit = ask.timeout.map(|limit| format!(" after {}s", limit.as_secs())).unwrap_or_default();
@@ -185,7 +186,17 @@ fn of_program(launcher: &Launcher, ask: &Ask, end: ProgramEnd) -> AgentEnd {
             None => Some(format!("agent step failed: the end of {who} is not known")),
         }
     };
-    let rate_limited = failed.is_some() && !end.timed_out && says_rate_limit(&end.error, &end.output);
+    let kind = if end.timed_out || !says_rate_limit(&end.error, &end.output) {
+        FailKind::Exit
+    } else {
+        FailKind::RateLimit
+    };
+    let mut run = match &failed {
+        None => RunEnd::new(EndEvent::success(Summary::default()), Evidence::Exit),
+        Some(reason) if end.timed_out => RunEnd::of(RunOutcome::Budget, reason, Evidence::Clock),
+        Some(reason) => RunEnd::new(EndEvent::failed(kind, reason), Evidence::Exit),
+    };
+    run.event.summary.exit = end.exit;
     let failure = failed.map(|mut text| {
         for (name, said) in [("stdout", tail(&end.output, 2000)), ("stderr", tail(&end.error, 4000))] {
             if !said.trim().is_empty() {
@@ -195,15 +206,13 @@ fn of_program(launcher: &Launcher, ask: &Ask, end: ProgramEnd) -> AgentEnd {
         }
         text
     });
-    AgentEnd {
+    AgentAnswer {
         agent: launcher.agent.name().to_owned(),
         text: if failure.is_some() { String::new() } else { end.output },
         text_bytes: end.output_bytes,
         failure,
-        rate_limited,
-        exit: end.exit,
         session: None,
-        usage: amplihack_agent::event::Totals::default(),
+        run,
         warnings: end.warnings,
     }
 }
@@ -232,25 +241,25 @@ fn says_rate_limit(error: &str, output: &str) -> bool {
     error.lines().any(says) || output.lines().rev().take(5).any(says)
 }
 
-async fn by_own(world: &World, own: &Own, task: &Task, ask: &Ask) -> Ended {
+async fn by_own(world: &World, own: &Own, task: &Task, ask: &Ask) -> TaskResult {
     if let Some(end) = task.adopt.as_deref().and_then(|session| adopted(world, own, session)) {
-        return Ended::Agent(end);
+        return TaskResult::Agent(end);
     }
     match launch(world, own, task, ask).await {
         Ok(ended) => ended,
-        Err(error) => Ended::NotStarted(format!("agent step failed: {error}")),
+        Err(error) => TaskResult::NotStarted(format!("agent step failed: {error}")),
     }
 }
 
 /// The end of a session that an earlier runner began, if its journal has one.
-fn adopted(world: &World, own: &Own, session: &str) -> Option<AgentEnd> {
+fn adopted(world: &World, own: &Own, session: &str) -> Option<AgentAnswer> {
     let home = world.env.amplihack_home()?;
     let found = Recorded::read(&home, &SessionId::parse(session).ok()?).ok()??;
     let end = found.record.end?;
-    end.is_success().then(|| of_end(own, &end, session, found.record.usage, ""))
+    end.is_success().then(|| of_end(own, end, session))
 }
 
-async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Ended, String> {
+async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<TaskResult, String> {
     let env = &world.agents;
     let installed = if let Some(installed) = own.installed.get() {
         installed.clone()
@@ -310,51 +319,35 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Ende
         agent: own.agent.name().to_owned(),
         session: session.clone(),
     });
-    let ended = launched.finish().await.map_err(|error| error.to_string())?;
-    warnings.extend(tell(&ended.notices));
-    let finished = ended.finished;
-    if matches!(finished.outcome.why, amplihack_session::Why::Interrupted(_)) {
-        return Ok(Ended::Interrupted);
+    let report = launched.finish().await.map_err(|error| error.to_string())?;
+    warnings.extend(tell(&report.notices));
+    if report.end.signal.is_some() {
+        return Ok(TaskResult::Interrupted);
     }
-    let stderr = String::from_utf8_lossy(&finished.outcome.stderr.bytes);
-    Ok(Ended::Agent(AgentEnd { warnings, ..of_end(own, &finished.end, &session, finished.usage, &stderr) }))
+    Ok(TaskResult::Agent(AgentAnswer { warnings, ..of_end(own, report.end, &session) }))
 }
 
-fn of_end(
-    own: &Own,
-    end: &End,
-    session: &str,
-    usage: amplihack_agent::event::Totals,
-    stderr: &str,
-) -> AgentEnd {
-    let message = match end {
-        End::Success(_) => None,
-        End::Failed { message, .. }
-        | End::Denied { message, .. }
-        | End::Budget { message, .. }
-        | End::Interrupted { message, .. }
-        | End::Stalled { message, .. } => Some(message.clone()),
-        _ => Some(end.name().to_owned()),
-    };
-    let failure = message.map(|message| {
-        let said = tail(stderr, 4000).trim();
-        let timed_out = if matches!(end, End::Budget { .. }) { "timed out: " } else { "" };
-        let mut text = format!("agent step failed: {} {}: {timed_out}{message}", own.agent, end.name());
-        if !said.is_empty() && !message.contains(said) {
+fn of_end(own: &Own, mut run: RunEnd, session: &str) -> AgentAnswer {
+    let failure = (!run.is_success()).then(|| {
+        let stderr = String::from_utf8_lossy(&run.stderr.bytes);
+        let said = tail(&stderr, 4000).trim();
+        let timed_out = if run.outcome() == RunOutcome::Budget { "timed out: " } else { "" };
+        let reason = run.reason();
+        let mut text = format!("agent step failed: {} {}: {timed_out}{reason}", own.agent, run.name());
+        if !said.is_empty() && !reason.contains(said) {
             let _ = write!(text, "\n--- stderr (tail) ---\n{said}");
         }
         text
     });
-    let summary = end.summary();
-    AgentEnd {
+    // Kept once: as the step's output.
+    let text = run.event.summary.text.take().map(|text| text.trim().to_owned()).unwrap_or_default();
+    AgentAnswer {
         agent: own.agent.name().to_owned(),
-        text: summary.text.clone().map(|text| text.trim().to_owned()).unwrap_or_default(),
+        text,
         text_bytes: None,
-        rate_limited: matches!(end, End::Failed { kind: FailKind::RateLimit, .. }),
         failure,
-        exit: summary.exit,
         session: Some(session.to_owned()),
-        usage,
+        run,
         warnings: Vec::new(),
     }
 }

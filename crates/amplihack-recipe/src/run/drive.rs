@@ -15,7 +15,7 @@ use tokio::task::{JoinSet, LocalSet};
 
 use super::agent_step::{self, AgentDoor};
 use super::process::{self, Ran};
-use super::{Ended, Machine, StepInput, StepOutput, Task, TaskId, Work};
+use super::{Machine, StepInput, StepOutput, Task, TaskId, TaskResult, Work};
 use crate::journal::{Entry, Journal};
 use crate::result::RunResult;
 
@@ -224,13 +224,13 @@ async fn do_task(
     if !task.delay.is_zero() {
         tokio::select! {
             () = tokio::time::sleep(task.delay) => {}
-            _ = stopped.wait_for(Option::is_some) => return Ended::Interrupted.into(),
+            _ = stopped.wait_for(Option::is_some) => return TaskResult::Interrupted.into(),
         }
     }
     // A semaphore that is never closed gives a permit in the end.
     let _turn = turns.acquire().await;
     if stopped.borrow().is_some() {
-        return Ended::Interrupted.into();
+        return TaskResult::Interrupted.into();
     }
     match &task.work {
         Work::Agent(ask) => agent_step::ask(world, task, ask, stopped).await,
@@ -240,7 +240,7 @@ async fn do_task(
             }
             match process::script(world, &task.name, prepared, cwd) {
                 Err(error) => {
-                    Ended::NotStarted(format!("the step's files cannot be written: {error}")).into()
+                    TaskResult::NotStarted(format!("the step's files cannot be written: {error}")).into()
                 }
                 Ok((program, _files)) => process::run(world, &task.name, &program, *timeout, stopped).await,
             }

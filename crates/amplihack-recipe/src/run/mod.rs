@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use amplihack_agent::event::Totals;
+use amplihack_agent::event::FailKind;
+use amplihack_session::RunEnd;
 use amplihack_utils::sys::Exit;
 
 pub use agent_step::{AgentDoor, Launcher, Own};
@@ -155,25 +156,26 @@ pub struct Ask {
     pub timeout: Option<Duration>,
 }
 
-/// How something ended.
+/// The result of a task.
 #[derive(Debug, Clone)]
-pub enum Ended {
-    /// A program.
-    Program(ProgramEnd),
-    /// An agent.
-    Agent(AgentEnd),
-    /// It could not be started, or not be watched.
+#[expect(clippy::large_enum_variant, reason = "there is one for each running step")]
+pub enum TaskResult {
+    /// A script ran.
+    Script(ScriptOutput),
+    /// An agent ran.
+    Agent(AgentAnswer),
+    /// The task could not be started, or not be watched.
     NotStarted(String),
-    /// It was ended since this process received a signal.
+    /// The task was ended since this process received a signal.
     Interrupted,
 }
 
-/// How a program ended.
+/// The output of a script.
 #[derive(Debug, Clone, Default)]
-pub struct ProgramEnd {
-    /// How, if that is known.
+pub struct ScriptOutput {
+    /// The exit, if it is known.
     pub exit: Option<Exit>,
-    /// Its time was over.
+    /// Whether its time was up.
     pub timed_out: bool,
     /// Its output without blanks around it.
     pub output: String,
@@ -187,27 +189,30 @@ pub struct ProgramEnd {
     pub lost: bool,
 }
 
-/// How an agent's run ended.
-#[derive(Debug, Clone, Default)]
-pub struct AgentEnd {
+/// The answer of an agent, with the end of its run.
+#[derive(Debug, Clone)]
+pub struct AgentAnswer {
     /// The agent.
     pub agent: String,
-    /// Its answer.
+    /// The text.
     pub text: String,
-    /// Bytes of the whole answer, if `text` has not all of it.
+    /// Bytes of the whole text, if `text` has not all of it.
     pub text_bytes: Option<u64>,
-    /// Why it failed.
+    /// The reason for people, of a run that was no success.
     pub failure: Option<String>,
-    /// It failed because of a rate limit.
-    pub rate_limited: bool,
-    /// What its process returned.
-    pub exit: Option<Exit>,
     /// The session whose events were kept.
     pub session: Option<String>,
-    /// What it used.
-    pub usage: Totals,
-    /// What its launch warned about.
+    /// The end of the run, without its text.
+    pub run: RunEnd,
+    /// Warnings of the launch.
     pub warnings: Vec<String>,
+}
+
+impl AgentAnswer {
+    /// Whether the run failed because of a rate limit.
+    pub fn is_rate_limited(&self) -> bool {
+        self.run.event.kind == Some(FailKind::RateLimit)
+    }
 }
 
 /// What the machine is told.
@@ -216,7 +221,7 @@ pub enum StepInput {
     /// The first input.
     Start,
     /// A task has ended.
-    Ended(TaskId, Ended),
+    Ended(TaskId, TaskResult),
     /// This process received the signal: nothing new is begun, and what runs is being ended.
     Interrupted(i32),
 }

@@ -2,12 +2,12 @@
 
 use amplihack_utils::sys::Exit;
 
-use super::{AgentEnd, Ended, ProgramEnd};
+use super::{AgentAnswer, ScriptOutput, TaskResult};
 use crate::model::Step;
 use crate::result::{Status, StepResult};
 
 /// The result of a script.
-pub(super) fn of_program(step: &Step, kind: &str, end: ProgramEnd) -> StepResult {
+pub(super) fn of_program(step: &Step, kind: &str, end: ScriptOutput) -> StepResult {
     let mut result = StepResult::new(&step.id, kind, Status::Completed);
     if let Some(why) = why(step, &end) {
         result.status = Status::Failed;
@@ -36,7 +36,7 @@ pub(super) fn of_program(step: &Step, kind: &str, end: ProgramEnd) -> StepResult
 const TAIL: usize = 2000;
 
 /// Why a program failed, if it did.
-fn why(step: &Step, end: &ProgramEnd) -> Option<String> {
+fn why(step: &Step, end: &ScriptOutput) -> Option<String> {
     if end.timed_out {
         let limit = step.timeout.map(|limit| format!(" after {}s", limit.as_secs())).unwrap_or_default();
         return Some(format!("Command timed out{limit}"));
@@ -56,13 +56,13 @@ fn why(step: &Step, end: &ProgramEnd) -> Option<String> {
 }
 
 /// The result of an agent's run.
-pub(super) fn of_agent(step: &Step, kind: &str, end: AgentEnd) -> StepResult {
+pub(super) fn of_agent(step: &Step, kind: &str, end: AgentAnswer) -> StepResult {
     let mut result = StepResult::new(&step.id, kind, Status::Completed);
     if let Some(failure) = end.failure {
         result.status = Status::Failed;
         result.error = failure;
     }
-    match end.exit {
+    match end.run.exit() {
         Some(Exit::Code(code)) => result.exit_code = Some(code),
         Some(Exit::Signal(signal)) => result.signal = Some(signal),
         None => {}
@@ -73,11 +73,11 @@ pub(super) fn of_agent(step: &Step, kind: &str, end: AgentEnd) -> StepResult {
 }
 
 /// An end of whatever kind.
-pub(super) fn of_any(step: &Step, kind: &str, end: Ended) -> StepResult {
+pub(super) fn of_any(step: &Step, kind: &str, end: TaskResult) -> StepResult {
     match end {
-        Ended::Program(end) => of_program(step, kind, end),
-        Ended::Agent(end) => of_agent(step, kind, end),
-        Ended::Interrupted => StepResult::failed(&step.id, kind, "ended by a signal to the runner"),
-        Ended::NotStarted(error) => StepResult::failed(&step.id, kind, error),
+        TaskResult::Script(end) => of_program(step, kind, end),
+        TaskResult::Agent(end) => of_agent(step, kind, end),
+        TaskResult::Interrupted => StepResult::failed(&step.id, kind, "ended by a signal to the runner"),
+        TaskResult::NotStarted(error) => StepResult::failed(&step.id, kind, error),
     }
 }

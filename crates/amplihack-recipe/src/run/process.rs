@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use amplihack_session::step::{Background, Spooled, StepProgram, StepRun, StepSpec};
-use amplihack_session::{Deadline, Why};
+use amplihack_session::{Deadline, EndCause};
 use amplihack_utils::fs::{Durability, write_atomic_with};
 use amplihack_utils::sys::{Signal, StepRecord};
 use tokio::sync::watch;
 
-use super::{Ended, ProgramEnd, World};
+use super::{ScriptOutput, TaskResult, World};
 use crate::script::{Prepared, VALUES};
 
 /// As much of an output as a step's result has.
@@ -26,12 +26,12 @@ const BASH: &str = "/bin/bash";
 
 /// What came of a program.
 pub(super) struct Ran {
-    pub(super) ended: Ended,
+    pub(super) ended: TaskResult,
     pub(super) background: Option<Background>,
 }
 
-impl From<Ended> for Ran {
-    fn from(ended: Ended) -> Self {
+impl From<TaskResult> for Ran {
+    fn from(ended: TaskResult) -> Self {
         Self { ended, background: None }
     }
 }
@@ -105,12 +105,12 @@ pub(super) async fn run(
     if !cwd.is_dir() {
         let error =
             format!("the working directory {} is no directory; check working_dir and -C", cwd.display());
-        return Ended::NotStarted(error).into();
+        return TaskResult::NotStarted(error).into();
     }
     let spec = StepSpec { program, spool: &world.spool, name, timeout, grace: world.grace };
     let mut run = match StepRun::start(spec).await {
         Ok(run) => run,
-        Err(error) => return Ended::NotStarted(error.to_string()).into(),
+        Err(error) => return TaskResult::NotStarted(error.to_string()).into(),
     };
     let told = tokio::select! {
         ended = run.ended() => Err(ended),
@@ -125,33 +125,33 @@ pub(super) async fn run(
         }
     };
     if let Err(error) = ended {
-        return Ended::NotStarted(error.to_string()).into();
+        return TaskResult::NotStarted(error.to_string()).into();
     }
     let end = run.finish();
-    let why = end.why;
+    let cause = end.cause;
     let interrupted =
-        matches!(why, Why::Interrupted(_)) && end.record.is_none_or(|record| record.ended_by_us);
+        matches!(cause, EndCause::Interrupted(_)) && end.record.is_none_or(|record| record.ended_by_us);
     let ended = if interrupted {
-        Ended::Interrupted
+        TaskResult::Interrupted
     } else {
-        said(end.record, matches!(why, Why::Deadline(Deadline::Total)), &end.outputs)
+        said(end.record, matches!(cause, EndCause::Deadline(Deadline::Total)), &end.outputs)
     };
     Ran { ended, background: end.background }
 }
 
 /// What a program that an earlier runner started has said, if its end is in the spool.
-pub(super) fn adopted(world: &World, name: &str) -> Option<Ended> {
+pub(super) fn adopted(world: &World, name: &str) -> Option<TaskResult> {
     let record = world.spool.record(name)?;
     let outputs = world.spool.outputs(name, &record).ok()?;
     Some(said(Some(record), false, &outputs))
 }
 
-fn said(record: Option<StepRecord>, timed_out: bool, outputs: &[Spooled; 2]) -> Ended {
+fn said(record: Option<StepRecord>, timed_out: bool, outputs: &[Spooled; 2]) -> TaskResult {
     let read =
         || Ok::<_, io::Error>((outputs[0].head(OUTPUT)?, outputs[1].tail(ERROR)?, warned(&outputs[1])?));
     match read() {
-        Err(error) => Ended::NotStarted(format!("the step's output cannot be read back: {error}")),
-        Ok((output, error, warnings)) => Ended::Program(ProgramEnd {
+        Err(error) => TaskResult::NotStarted(format!("the step's output cannot be read back: {error}")),
+        Ok((output, error, warnings)) => TaskResult::Script(ScriptOutput {
             exit: record.map(|record| record.exit),
             timed_out,
             output: trimmed(text(output)),

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use amplihack_agent::event::{EndEvent, FailKind, Summary};
+use amplihack_session::{Evidence, RunEnd};
 use amplihack_utils::env::Env;
 use amplihack_utils::sys::Exit;
 
@@ -39,7 +41,7 @@ fn machine(text: &str, inner: &str, change: impl FnOnce(&mut Settings)) -> Machi
 }
 
 /// Plays a machine to its end: `answer` says how each task ends. Tasks that are there together end in reverse.
-fn play(machine: &mut Machine, mut answer: impl FnMut(&Task) -> Ended) -> (RunResult, Vec<Entry>) {
+fn play(machine: &mut Machine, mut answer: impl FnMut(&Task) -> TaskResult) -> (RunResult, Vec<Entry>) {
     let (mut tasks, mut entries) = (Vec::new(), Vec::new());
     let mut outputs = machine.step(Duration::ZERO, StepInput::Start);
     let mut result = None;
@@ -61,20 +63,34 @@ fn play(machine: &mut Machine, mut answer: impl FnMut(&Task) -> Ended) -> (RunRe
     }
 }
 
-fn code(code: i32, output: &str) -> Ended {
-    Ended::Program(ProgramEnd {
+fn code(code: i32, output: &str) -> TaskResult {
+    TaskResult::Script(ScriptOutput {
         exit: Some(Exit::Code(code)),
         output: output.to_owned(),
-        ..ProgramEnd::default()
+        ..ScriptOutput::default()
     })
 }
 
-fn said(text: &str) -> Ended {
-    Ended::Agent(AgentEnd { agent: "claude".into(), text: text.to_owned(), ..AgentEnd::default() })
+fn answer_of(run: RunEnd) -> AgentAnswer {
+    let agent = "claude".to_owned();
+    AgentAnswer {
+        agent,
+        text: String::new(),
+        text_bytes: None,
+        failure: None,
+        session: None,
+        run,
+        warnings: Vec::new(),
+    }
+}
+
+fn said(text: &str) -> TaskResult {
+    let run = RunEnd::new(EndEvent::success(Summary::default()), Evidence::Record);
+    TaskResult::Agent(AgentAnswer { text: text.to_owned(), ..answer_of(run) })
 }
 
 /// What a script echoes is its output.
-fn echo(task: &Task) -> Ended {
+fn echo(task: &Task) -> TaskResult {
     match &task.work {
         Work::Script { prepared, .. } => {
             let mut text = prepared.text.clone();
@@ -187,7 +203,8 @@ fn a_rate_limit_is_waited_for_and_nothing_else_is() {
     let text = "name: n\nsteps:\n  - {id: p, prompt: hi, model: m}\n";
     let limited = |_: &Task| {
         let failure = Some("too many requests".to_owned());
-        Ended::Agent(AgentEnd { failure, rate_limited: true, ..AgentEnd::default() })
+        let run = RunEnd::failed(FailKind::RateLimit, "too many requests");
+        TaskResult::Agent(AgentAnswer { failure, ..answer_of(run) })
     };
     let mut pauses = Vec::new();
     let mut models = Vec::new();
@@ -204,7 +221,8 @@ fn a_rate_limit_is_waited_for_and_nothing_else_is() {
     let mut asked = 0;
     let (result, _) = play(&mut machine(text, "", |_| {}), |_| {
         asked += 1;
-        Ended::Agent(AgentEnd { failure: Some("no".into()), ..AgentEnd::default() })
+        let run = RunEnd::failed(FailKind::Agent, "no");
+        TaskResult::Agent(AgentAnswer { failure: Some("no".into()), ..answer_of(run) })
     });
     assert_eq!((asked, result.success), (1, false));
 }
@@ -258,7 +276,7 @@ fn a_signal_leaves_undone_what_it_ended() {
     // One had just ended by itself: that is recorded.
     let told = machine.step(Duration::ZERO, StepInput::Ended(tasks[0].id, code(0, "A")));
     assert!(matches!(&told[..], [StepOutput::Record(Entry::End { path, .. })] if path == "0"), "{told:?}");
-    let told = machine.step(Duration::ZERO, StepInput::Ended(tasks[1].id, Ended::Interrupted));
+    let told = machine.step(Duration::ZERO, StepInput::Ended(tasks[1].id, TaskResult::Interrupted));
     let [StepOutput::Done(result)] = &told[..] else { panic!("{told:?}") };
     assert_eq!((result.success, result.interrupted), (false, Some(2)));
     assert_eq!(statuses(result), [("a", Status::Completed), ("b", Status::Failed)]);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use amplihack_session::RunOutcome;
 use serde::Serialize;
 
 use crate::backend::Backend;
@@ -39,6 +40,8 @@ pub struct ListRow {
     /// The session.
     #[serde(flatten)]
     pub session: Session,
+    /// The outcome of its run, once it has one.
+    pub end: Option<RunOutcome>,
     /// Why its status may not be the last word.
     pub condition: Option<Condition>,
     /// What runs it.

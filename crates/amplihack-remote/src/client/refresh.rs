@@ -37,6 +37,7 @@ impl Client {
             .into_values()
             .filter(|record| wanted(&record.session))
             .map(|record| ListRow {
+                end: record.session.run_end().map(|end| end.outcome()),
                 session: record.session,
                 condition: record.condition,
                 backend: record.backend,

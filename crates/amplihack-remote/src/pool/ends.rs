@@ -1,5 +1,6 @@
 //! How a session goes forward and ends; its slot is given back in the same step.
 
+use amplihack_session::RunEnd;
 use jiff::Timestamp;
 
 use crate::error::{ErrorContext, RemoteError};
@@ -61,7 +62,8 @@ impl State {
         at: Timestamp,
         now: Timestamp,
     ) -> Result<bool, RemoteError> {
-        let status = if exit_code == 0 { SessionStatus::Completed } else { SessionStatus::Failed };
+        let run = RunEnd::of_exit_file(exit_code);
+        let status = if run.is_success() { SessionStatus::Completed } else { SessionStatus::Failed };
         self.end(id, status, Some(exit_code), at, now)
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, Input, Output, RunSpec, Why, run_to_end};
+use amplihack_session::{Deadlines, EndCause, Input, Output, RunSpec, run_to_end};
 use amplihack_utils::env::Env;
 use amplihack_utils::secret::is_secret_name;
 
@@ -68,7 +68,7 @@ pub(crate) async fn call(
         ..RunSpec::new(command)
     });
     let outcome = outcome.await.map_err(|error| RemoteError::Execution(error.to_string().into()))?;
-    if let Why::Deadline(_) = outcome.why {
+    if let EndCause::Deadline(_) = outcome.cause {
         let context = ErrorContext::new(format!("no answer within {} s", limit.as_secs()));
         return Err(RemoteError::Transfer(context.with("reason", "unreachable")));
     }

@@ -2,39 +2,42 @@
 
 use std::time::{Duration, Instant};
 
-use amplihack_session::{Deadline, Deadlines, Output, RunSpec, Why};
+use amplihack_session::{Deadline, Deadlines, EndCause, Output, RunSpec};
 
 use crate::support::{run_clean, spec, text};
 
 const SHORT: Option<Duration> = Some(Duration::from_millis(300));
 
-fn ended_by(script: &str, deadlines: Deadlines) -> (Why, i32, String) {
+fn ended_by(script: &str, deadlines: Deadlines) -> (EndCause, i32, String) {
     let start = Instant::now();
     let outcome = run_clean(RunSpec { deadlines, ..spec(script) });
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
-    (outcome.why, outcome.code(), text(&outcome.stdout.bytes))
+    (outcome.cause, outcome.code(), text(&outcome.stdout.bytes))
 }
 
 #[test]
 fn silence_from_the_start_is_a_startup_deadline() {
     let deadlines = Deadlines { startup: SHORT, ..Deadlines::default() };
-    assert_eq!(ended_by("sleep 47", deadlines), (Why::Deadline(Deadline::Startup), 5, String::new()));
-    assert_eq!(ended_by("echo a; sleep 0.6", deadlines), (Why::Ended, 0, "a\n".into()));
+    assert_eq!(ended_by("sleep 47", deadlines), (EndCause::Deadline(Deadline::Startup), 5, String::new()));
+    assert_eq!(ended_by("echo a; sleep 0.6", deadlines), (EndCause::Ended, 0, "a\n".into()));
 }
 
 #[test]
 fn silence_after_output_is_an_idle_deadline() {
     let deadlines = Deadlines { idle: SHORT, ..Deadlines::default() };
-    assert_eq!(ended_by("echo a; sleep 47", deadlines), (Why::Deadline(Deadline::Idle), 5, "a\n".into()));
+    assert_eq!(
+        ended_by("echo a; sleep 47", deadlines),
+        (EndCause::Deadline(Deadline::Idle), 5, "a\n".into())
+    );
     let ticking = "for i in 1 2 3 4 5 6; do echo . >&2; sleep 0.1; done";
-    assert_eq!(ended_by(ticking, deadlines).0, Why::Ended);
+    assert_eq!(ended_by(ticking, deadlines).0, EndCause::Ended);
 }
 
 #[test]
 fn output_does_not_put_off_the_total_deadline() {
     let deadlines = Deadlines { total: SHORT, ..Deadlines::default() };
     let (why, code, _) = ended_by("for i in $(seq 600); do echo .; sleep 0.05; done", deadlines);
-    assert_eq!((why, code), (Why::Deadline(Deadline::Total), 5));
+    assert_eq!((why, code), (EndCause::Deadline(Deadline::Total), 5));
 }
 
 #[test]
@@ -45,7 +48,7 @@ fn a_child_that_ignores_int_and_term_is_killed_after_two_graces() {
         "trap 'echo int' INT; trap 'echo term' TERM; for i in $(seq 600); do sleep 0.05; done",
         deadlines,
     );
-    assert_eq!((why, out), (Why::Deadline(Deadline::Total), "int\nterm\n".into()));
+    assert_eq!((why, out), (EndCause::Deadline(Deadline::Total), "int\nterm\n".into()));
     assert!(start.elapsed() >= Duration::from_millis(300 + 2 * 400));
 }
 
@@ -53,5 +56,5 @@ fn a_child_that_ignores_int_and_term_is_killed_after_two_graces() {
 fn what_is_not_read_cannot_be_silent() {
     let deadlines = Deadlines { startup: SHORT, idle: SHORT, total: None };
     let silent = RunSpec { stdout: Output::Null, stderr: Output::Null, deadlines, ..spec("sleep 0.6") };
-    assert_eq!(run_clean(silent).why, Why::Ended);
+    assert_eq!(run_clean(silent).cause, EndCause::Ended);
 }

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use amplihack_agent::AgentBinary;
 use amplihack_agent::decode::decoder;
-use amplihack_agent::event::{AgentEvent, End, Envelope, FailKind};
+use amplihack_agent::event::{AgentEvent, Envelope, FailKind};
 use amplihack_session::{
-    Deadlines, EventRun, Finished, Input, Journal, Reading, RunError, RunRecord, RunSpec,
+    Deadlines, EventRun, Evidence, Input, Journal, Reading, RunEnd, RunError, RunOutcome, RunRecord, RunSpec,
 };
 
 use crate::support::{LONG, block_on, mark, spec, tagged, wait_until};
@@ -19,7 +19,7 @@ fn reading() -> Reading {
 }
 
 /// Runs `spec` to its end and returns its events, of which the last one and no other is an end.
-fn events(spec: RunSpec) -> (Vec<Envelope>, Finished) {
+fn events(spec: RunSpec) -> (Vec<Envelope>, RunEnd) {
     let tag = spec.tag.clone();
     let (events, finished) = block_on(async {
         let mut run = EventRun::start(spec, reading()).await.unwrap();
@@ -31,9 +31,9 @@ fn events(spec: RunSpec) -> (Vec<Envelope>, Finished) {
     });
     let ends: Vec<_> = events.iter().filter(|event| matches!(event.event, AgentEvent::End(_))).collect();
     assert_eq!(ends.len(), 1, "{events:#?}");
-    assert_eq!(events.last().unwrap().event, AgentEvent::End(finished.end.clone()));
+    assert_eq!(events.last().unwrap().event, AgentEvent::End(finished.event.clone()));
     assert!(events.iter().zip(0..).all(|(event, seq)| event.seq == seq), "{events:#?}");
-    assert_eq!(finished.outcome.survivors, []);
+    assert_eq!(finished.survivors, []);
     assert_eq!(tagged(&tag), [""; 0]);
     (events, finished)
 }
@@ -42,11 +42,8 @@ fn script(text: &str) -> RunSpec {
     spec(&text.replace("RESULT", RESULT).replace("TEXT", TEXT))
 }
 
-fn kind(finished: &Finished) -> Option<FailKind> {
-    match &finished.end {
-        End::Failed { kind, .. } => Some(*kind),
-        _ => None,
-    }
+fn kind(finished: &RunEnd) -> Option<FailKind> {
+    finished.event.kind
 }
 
 fn texts(events: &[Envelope]) -> Vec<&str> {
@@ -63,14 +60,14 @@ fn texts(events: &[Envelope]) -> Vec<&str> {
 fn a_run_is_its_events_and_one_end() {
     let (events, finished) = events(script("echo 'TEXT'; printf '%s\\r\\n' 'RESULT'"));
     assert_eq!(texts(&events), [" hi "]);
-    assert!(finished.end.is_success(), "{:?}", finished.end);
-    assert_eq!(finished.end.summary().text.as_deref(), Some("done"));
+    assert!(finished.is_success(), "{:?}", finished);
+    assert_eq!(finished.event.summary.text.as_deref(), Some("done"));
 }
 
 #[test]
 fn stderr_of_any_length_holds_nothing_up() {
     let (_, finished) = events(script("head -c 300000 /dev/zero | tr '\\0' 'e' >&2; echo 'RESULT'"));
-    assert!(finished.end.is_success(), "{:?}", finished.end);
+    assert!(finished.is_success(), "{:?}", finished);
 }
 
 #[test]
@@ -80,7 +77,7 @@ fn a_line_of_20_mb_comes_whole() {
         "printf '%s' '{head}'; head -c 20000000 /dev/zero | tr '\\0' 'x'; echo '\"}}]}}}}'; echo 'RESULT'"
     )));
     assert_eq!(texts(&events).iter().map(|text| text.len()).collect::<Vec<_>>(), [20_000_000]);
-    assert!(finished.end.is_success());
+    assert!(finished.is_success());
 }
 
 #[test]
@@ -91,29 +88,38 @@ fn a_line_that_is_no_json_is_told_and_the_next_one_is_read() {
         .any(|event| matches!(&event.event, AgentEvent::Warning(warning) if warning.kind == "not_json"));
     assert!(warned, "{events:#?}");
     assert_eq!(texts(&events), [" hi "]);
-    assert!(finished.end.is_success());
+    assert!(finished.is_success());
 }
 
 #[test]
 fn one_that_stays_after_its_result_is_ended_and_was_a_success() {
     let started = Instant::now();
     let (_, finished) = events(script(&format!("echo 'RESULT'; {LONG}")));
-    assert!(finished.end.is_success(), "{:?}", finished.end);
+    assert!(finished.is_success(), "{:?}", finished);
     assert!(started.elapsed() < Duration::from_secs(10));
 }
 
 #[test]
 fn a_grandchild_that_keeps_stdout_open_keeps_nothing_open() {
     let (_, finished) = events(script(&format!("setsid {LONG} & echo 'RESULT'")));
-    assert!(finished.end.is_success(), "{:?}", finished.end);
+    assert!(finished.is_success(), "{:?}", finished);
 }
 
 #[test]
-fn stdin_that_is_closed_early_is_no_failure() {
-    let spec =
-        RunSpec { stdin: Input::Bytes(vec![b'x'; 2 << 20]), ..script("exec 0<&-; sleep 0.2; echo 'RESULT'") };
-    let (_, finished) = events(spec);
-    assert!(finished.end.is_success(), "{:?}", finished.end);
+fn a_prompt_that_was_not_read_to_its_end_is_no_success() {
+    for (text, size, unread) in [
+        ("exec 0<&-; sleep 0.2; echo 'RESULT'", 2 << 20, 2 << 20),
+        ("head -c 10 >/dev/null; echo 'RESULT'", 300_000, 299_990),
+        ("echo 'RESULT'", 1, 1),
+    ] {
+        let (_, finished) = events(RunSpec { stdin: Input::Bytes(vec![b'x'; size]), ..script(text) });
+        let said = (finished.name(), finished.code(), finished.evidence, finished.unread_prompt);
+        assert_eq!(said, ("prompt_unread", 1, Evidence::Prompt, Some(unread)), "{text}");
+        assert_eq!(finished.event.summary.text.as_deref(), Some("done"), "the answer is kept");
+    }
+    let (_, finished) =
+        events(RunSpec { stdin: Input::Bytes(b"x".to_vec()), ..script("cat >/dev/null; echo 'RESULT'") });
+    assert!(finished.is_success(), "{finished:?}");
 }
 
 #[test]
@@ -129,26 +135,26 @@ fn what_is_not_said_or_not_so_is_a_failure_with_a_name() {
         assert_eq!(kind(&events(script(text)).1), Some(expected), "{text}");
     }
     let (_, finished) = events(script("echo 'no such model' >&2; exit 3"));
-    assert!(matches!(&finished.end, End::Failed { message, .. } if message.contains("no such model")));
+    assert!(kind(&finished).is_some() && finished.reason().contains("no such model"));
 }
 
 #[test]
 fn each_deadline_has_its_own_end() {
-    let within = |deadlines, text: &str| events(RunSpec { deadlines, ..script(text) }).1.end;
+    let within = |deadlines, text: &str| events(RunSpec { deadlines, ..script(text) }).1;
     let short = Some(Duration::from_millis(300));
     let none = Deadlines::default();
     let end = within(Deadlines { startup: short, ..none }, LONG);
-    assert!(matches!(end, End::Failed { kind: FailKind::Startup, .. }), "{end:?}");
+    assert!(end.event.kind == Some(FailKind::Startup), "{end:?}");
     let end = within(Deadlines { idle: short, ..none }, &format!("echo 'TEXT'; {LONG}"));
-    assert!(matches!(end, End::Stalled { .. }), "{end:?}");
+    assert!(end.outcome() == RunOutcome::Stalled, "{end:?}");
     let end = within(
         Deadlines { total: short, idle: Some(Duration::from_mins(1)), ..none },
         "while :; do echo 'TEXT'; sleep 0.05; done",
     );
-    assert!(matches!(end, End::Budget { .. }), "{end:?}");
+    assert!(end.outcome() == RunOutcome::Budget, "{end:?}");
     // Nobody speaks for it, but it does not stop either.
     let end = within(Deadlines { total: short, ..none }, "yes 'TEXT'");
-    assert!(matches!(end, End::Budget { .. }), "{end:?}");
+    assert!(end.outcome() == RunOutcome::Budget, "{end:?}");
 }
 
 #[test]
@@ -172,7 +178,7 @@ fn a_slow_reader_loses_nothing_and_is_no_silence_of_the_agent() {
         (count, run.wait().await.unwrap())
     });
     assert_eq!(count, 3000);
-    assert!(finished.end.is_success(), "{:?}", finished.end);
+    assert!(finished.is_success(), "{:?}", finished);
 }
 
 #[test]
@@ -208,8 +214,8 @@ fn five_hundred_runs_at_once_end_without_a_thread_each() {
         let mut most = 0;
         while let Some(finished) = set.join_next().await {
             let finished = finished.unwrap();
-            assert!(finished.end.is_success(), "{:?}", finished.end);
-            assert_eq!(finished.outcome.survivors, []);
+            assert!(finished.is_success(), "{:?}", finished);
+            assert_eq!(finished.survivors, []);
             most = most.max(threads());
         }
         most

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use amplihack_session::{Exit, Output, RunError, RunSpec, Why, probe, run_blocking};
+use amplihack_session::{EndCause, Exit, Output, RunError, RunSpec, probe, run_blocking};
 use amplihack_utils::error::{ExitKind, Explain};
 
 use crate::support::{block_on, run, run_clean, sh, spec, text};
@@ -20,7 +20,7 @@ fn codes_and_signals_of_the_child_are_the_runs() {
     ];
     for (script, exit, code) in table {
         let outcome = run_clean(spec(script));
-        assert_eq!((outcome.exit, outcome.why, outcome.code()), (exit, Why::Ended, code), "{script}");
+        assert_eq!((outcome.exit, outcome.cause, outcome.code()), (exit, EndCause::Ended, code), "{script}");
         assert_eq!(outcome.background, [], "{script}");
     }
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use amplihack_session::{Outcome, Output, RunSpec, run_to_end};
+use amplihack_session::{Output, ProcessOutput, RunSpec, run_to_end};
 use amplihack_utils::sys;
 
 /// Long enough that nothing ends by itself, short enough that nothing stays for ever.
@@ -57,12 +57,12 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-pub(crate) fn run(spec: RunSpec) -> Outcome {
+pub(crate) fn run(spec: RunSpec) -> ProcessOutput {
     block_on(run_to_end(spec)).unwrap()
 }
 
 /// Runs, and asserts that nothing of it is left.
-pub(crate) fn run_clean(spec: RunSpec) -> Outcome {
+pub(crate) fn run_clean(spec: RunSpec) -> ProcessOutput {
     let tag = spec.tag.clone();
     let outcome = run(spec);
     assert_eq!(outcome.survivors, []);

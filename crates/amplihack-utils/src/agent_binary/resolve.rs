@@ -144,7 +144,8 @@ pub fn resolve_in(cwd: &Path, env: &Env, live: &dyn Liveness, now: Timestamp) ->
         Some(found) if found.source == Source::Env => return found,
         cached => cached,
     };
-    if let Some(AncestorLaunch { agent, session }) = live.nearest_ancestor() {
+    let above = live.nearest_ancestor().filter(|_| !sabotage::active("routing-living-outer-launch"));
+    if let Some(AncestorLaunch { agent, session }) = above {
         return Resolved { agent, source: Source::Ancestor, session };
     }
     match from_file(cwd, env, live, now) {

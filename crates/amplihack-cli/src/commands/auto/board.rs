@@ -133,13 +133,13 @@ fn words(progress: &Progress) -> Option<String> {
 /// What is printed of a run when it is over, one fact a line.
 pub(crate) fn told_at_the_end(summary: &Summary) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}: {}", summary.end.name(), summary.reason);
+    let _ = writeln!(out, "{}: {}", summary.end.name(), summary.end.reason());
     let _ = writeln!(out, "turns: {}", summary.turns);
-    let _ = writeln!(out, "tokens: {}", amplihack_orchestration::budget::tokens(&summary.used));
-    if let Some(cost) = summary.used.cost_usd {
+    let _ = writeln!(out, "tokens: {}", amplihack_orchestration::budget::tokens(&summary.end.usage));
+    if let Some(cost) = summary.end.usage.cost_usd {
         let _ = writeln!(out, "cost: ${cost:.4}");
     }
-    for denied in &summary.denied {
+    for denied in summary.end.denials.rules() {
         let _ = writeln!(out, "denied: {denied}");
     }
     if let Some(changed) = summary.changed {

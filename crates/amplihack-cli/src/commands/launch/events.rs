@@ -1,10 +1,8 @@
 //! `--output json` and `--output stream-json`: a headless run as events.
 
-use amplihack_agent::End;
-use amplihack_launcher::{EventsEnded, Hosting, Plan, Streams, Wanted, start_events};
+use amplihack_launcher::{Hosting, Plan, Streams, Wanted, start_events};
 use amplihack_session::Report;
 use amplihack_utils::env::Env;
-use amplihack_utils::error::ExitKind;
 
 use super::show;
 use crate::cli::OutputFormat;
@@ -19,7 +17,7 @@ pub(super) fn run(
     output: OutputFormat,
     env: &Env,
 ) -> Result<u8, Failure> {
-    let (ended, session, events) = runtime()?.block_on(async {
+    let (report, session, events) = runtime()?.block_on(async {
         let (mut launched, notices) = start_events(plan, Hosting::Binary, streams, wanted).await?;
         show(&notices);
         let session = launched.session().to_string();
@@ -33,33 +31,20 @@ pub(super) fn run(
         Ok::<_, Failure>((launched.finish().await?, session, events))
     })?;
     if output == OutputFormat::Json {
-        let EventsEnded { finished, .. } = &ended;
-        let whole = Report { session: &session, end: &finished.end, usage: finished.usage, events: &events };
+        let whole = Report { session: &session, end: &report.end, events: &events };
         ui::data(&line(&whole)?)?;
     }
-    if !ended.finished.end.is_success() {
-        said(&ended.finished.outcome.stderr.bytes);
+    if !report.end.is_success() {
+        said(&report.end.stderr.bytes);
     }
-    show(&ended.notices);
+    show(&report.notices);
     telemetry::of_run(&session, env);
-    Ok(code(&ended))
+    Ok(report.end.code())
 }
 
 /// What the agent said on standard error, of a run that was no success.
 fn said(stderr: &[u8]) {
     for line in String::from_utf8_lossy(stderr).lines() {
         ui::note("agent", line);
-    }
-}
-
-/// 0 for a success and nothing else.
-fn code(ended: &EventsEnded) -> u8 {
-    let own = u8::try_from(ended.finished.outcome.code()).unwrap_or(1);
-    match &ended.finished.end {
-        End::Success(_) => 0,
-        End::Denied { .. } => ExitKind::Denied.code(),
-        End::Budget { .. } | End::Stalled { .. } => ExitKind::Budget.code(),
-        _ if own == 0 => ExitKind::Failed.code(),
-        _ => own,
     }
 }

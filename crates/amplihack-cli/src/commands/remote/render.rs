@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
+use amplihack_agent::RunOutcome;
 use amplihack_export::visible;
 use amplihack_policy::secrets::redact;
 use amplihack_remote::{
-    HostReport, IntegrationSummary, KillResult, ListRow, PoolVm, RemoteStatus, Session, SessionStatus,
-    Started, Swept, WorkflowResult,
+    HostReport, IntegrationSummary, KillResult, ListRow, PoolVm, RemoteStatus, Session, Started, Swept,
+    WorkflowResult,
 };
 use jiff::Timestamp;
 
@@ -143,21 +144,24 @@ pub(super) fn killed(killed: &KillResult) -> String {
     }
 }
 
-/// How a session ended, in one line.
+/// The end of a session in one line: its status, its exit code and, where that says more, the outcome of its run.
 pub(super) fn ended(session: &Session) -> String {
-    match session.exit_code {
-        Some(code) => format!("{} {} {code}\n", session.session_id, session.status),
-        None => format!("{} {}\n", session.session_id, session.status),
-    }
+    let code = session.exit_code.map(|code| format!(" {code}")).unwrap_or_default();
+    let outcome = session.run_end().map(|end| end.outcome());
+    let outcome = match outcome {
+        Some(outcome @ (RunOutcome::Denied | RunOutcome::Budget)) => format!(" ({outcome})"),
+        _ => String::new(),
+    };
+    format!("{} {}{code}{outcome}\n", session.session_id, session.status)
 }
 
 /// The exit code of a command that stands for a session.
 pub(super) fn code(session: &Session) -> u8 {
-    match (session.status, session.exit_code) {
-        (SessionStatus::Completed, _) => 0,
-        (_, Some(code)) if code != 0 => low(code),
+    session.run_end().map_or(1, |end| match (end.is_success(), session.exit_code) {
+        (true, _) => 0,
+        (false, Some(code)) if code != 0 => low(code),
         _ => 1,
-    }
+    })
 }
 
 /// An exit code as this process's own: what is no success does not become one.

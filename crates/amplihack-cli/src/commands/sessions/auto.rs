@@ -7,7 +7,6 @@ use amplihack_orchestration::budget::tokens;
 use amplihack_orchestration::drive::diff_path;
 use amplihack_orchestration::journal::{Story, TurnRecord, all, find, read};
 use amplihack_orchestration::progress::{checked_name, phase_name};
-use amplihack_orchestration::turns::TurnEnd;
 use amplihack_utils::launcher_context::SessionId;
 use serde_json::{Value, json};
 
@@ -76,13 +75,14 @@ fn object(id: &SessionId, story: &Story, diff: Option<&str>) -> Value {
     json!({
         "id": id.as_str(),
         "state": story.state(),
-        "reason": story.ended.as_ref().map(|ended| &ended.reason),
+        "reason": story.ended.as_ref().map(|ended| ended.run.reason()),
         "agent": story.agent,
         "directory": story.directory(),
         "worktree": story.worktree,
         "began": story.began,
         "ended": story.ended.as_ref().map(|ended| ended.at),
         "changed": story.ended.as_ref().and_then(|ended| ended.changed),
+        "end": story.ended.as_ref().map(|ended| &ended.run),
         "turns": story.turns,
         "usage": story.meter.totals(),
         "diff": diff,
@@ -97,7 +97,7 @@ fn text(id: &SessionId, story: &Story, diff: &str) -> String {
     fact("run", id.as_str());
     fact("state", story.state());
     if let Some(ended) = &story.ended {
-        fact("reason", &ended.reason);
+        fact("reason", ended.run.reason());
     }
     fact("directory", &story.directory().display().to_string());
     if let Some(tree) = &story.worktree {
@@ -139,16 +139,16 @@ fn text(id: &SessionId, story: &Story, diff: &str) -> String {
 
 /// How a turn went, in words.
 pub(super) fn how(turn: &TurnRecord) -> String {
-    match turn.answer.as_ref().map(|answer| (&answer.end, &answer.claim)) {
-        None => "goes on, or was broken off".to_owned(),
-        Some((TurnEnd::Answered, Some(claim))) => {
+    let Some(answer) = &turn.answer else { return "goes on, or was broken off".to_owned() };
+    match &answer.claim {
+        _ if answer.cut => "cut".to_owned(),
+        _ if answer.run.event.kind.is_some() => format!("failed: {}", answer.run.reason()),
+        _ if !answer.run.is_success() => answer.run.reason().to_owned(),
+        Some(claim) => {
             let status = serde_json::to_value(claim.status).unwrap_or_default();
             let summary = claim.summary.as_deref().unwrap_or_default();
             format!("says {}: {summary}", status.as_str().unwrap_or_default())
         }
-        Some((TurnEnd::Answered, None)) => "says nothing of its state".to_owned(),
-        Some((TurnEnd::Cut, _)) => "cut".to_owned(),
-        Some((TurnEnd::Failed { message, .. }, _)) => format!("failed: {message}"),
-        Some((TurnEnd::Denied { message } | TurnEnd::Stalled { message }, _)) => message.clone(),
+        None => "says nothing of its state".to_owned(),
     }
 }

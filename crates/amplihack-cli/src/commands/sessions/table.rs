@@ -65,7 +65,7 @@ pub(super) fn show(run: &Recorded) -> String {
     if record.usage.cost_usd.is_some() {
         fact("cost", &money(&record.usage));
     }
-    if let Some(text) = record.end.as_ref().and_then(|end| end.summary().text.as_ref()) {
+    if let Some(text) = record.end.as_ref().and_then(|end| end.event.summary.text.as_ref()) {
         let _ = write!(out, "\n{}\n", text.trim_end_matches('\n'));
     }
     out

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::super::scope::Phase;
-use super::super::{AgentEnd, Ended, outcome};
+use super::super::{AgentAnswer, TaskResult, outcome};
 use super::{Entry, Machine, Status, StepKind, StepResult};
 use crate::answer::{Answer, parse_json};
 use crate::result::{AgentRecord, report};
@@ -13,9 +13,14 @@ use crate::schema::check;
 const REMINDER: &str =
     "\n\nIMPORTANT: answer with valid JSON only: no text before or after it, no markdown fences.";
 
+/// The reason of a failure by a rate limit.
+fn take_rate_limit(end: &mut AgentAnswer) -> Option<String> {
+    if end.is_rate_limited() { end.failure.take() } else { None }
+}
+
 impl Machine {
-    pub(super) fn ended(&mut self, id: usize, end: Ended) {
-        if matches!(end, Ended::Interrupted) {
+    pub(super) fn ended(&mut self, id: usize, end: TaskResult) {
+        if matches!(end, TaskResult::Interrupted) {
             // Not recorded: a resume does it again.
             return;
         }
@@ -24,7 +29,7 @@ impl Machine {
             Phase::Stage => self.conclude(id),
             Phase::After => self.ready_after_hook(id),
             Phase::Work | Phase::Json | Phase::Recovery => match end {
-                Ended::Agent(end) => self.agent_ended(id, end),
+                TaskResult::Agent(end) => self.agent_ended(id, end),
                 end => {
                     let step = self.step_of(id);
                     let result = outcome::of_any(step, step.kind.name(), end);
@@ -42,12 +47,13 @@ impl Machine {
     }
 
     /// An agent's run ended: a rate limit is waited for, anything else is an answer.
-    fn agent_ended(&mut self, id: usize, end: AgentEnd) {
+    fn agent_ended(&mut self, id: usize, end: AgentAnswer) {
         let active = &mut self.actives[id];
         let record = active.agent.get_or_insert_with(AgentRecord::default);
         record.agent.clone_from(&end.agent);
         record.session = end.session.clone().or_else(|| record.session.take());
-        record.usage.add(&end.usage);
+        record.usage.add(&end.run.usage);
+        record.run = Some(end.run.clone());
         for warning in &end.warnings {
             if !active.warnings.contains(warning) {
                 active.warnings.push(warning.clone());
@@ -56,7 +62,7 @@ impl Machine {
         let attempt = active.attempt;
         let retry = self.settings.retry;
         let mut end = end;
-        if let Some(failure) = end.failure.take_if(|_| end.rate_limited) {
+        if let Some(failure) = take_rate_limit(&mut end) {
             if attempt <= retry.times {
                 let pause = retry.pause(attempt + 1);
                 let why = format!("rate limit, attempt {} of {}", attempt + 1, retry.times + 1);

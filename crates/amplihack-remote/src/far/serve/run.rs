@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, RunError, RunSpec, Terminal, Why, become_program, run_blocking};
+use amplihack_session::{Deadlines, EndCause, RunError, RunSpec, Terminal, become_program, run_blocking};
 use amplihack_utils::sys::Signal;
 use rustix::fs::{FlockOperation, Mode, flock};
 
@@ -45,19 +45,19 @@ pub(super) fn run(session: &Session<'_>, umask: &str) -> Done<u8> {
         ..RunSpec::new(command)
     });
     let (code, said) = match ended {
-        Ok(outcome) => match outcome.why {
-            Why::Deadline(_) => {
+        Ok(outcome) => match outcome.cause {
+            EndCause::Deadline(_) => {
                 let seconds = limit.unwrap_or_default();
                 (124, Some(format!("the session took its {seconds} seconds, and was ended")))
             }
-            Why::Interrupted(Signal::TERM) => {
+            EndCause::Interrupted(Signal::TERM) => {
                 (143, Some("the runner got SIGTERM, and ended the session".to_owned()))
             }
-            Why::Interrupted(signal) => {
+            EndCause::Interrupted(signal) => {
                 let number = signal.as_raw();
                 (128 + number, Some(format!("the runner got the signal {number}, and ended the session")))
             }
-            Why::Ended | Why::Lingered => (outcome.exit.code(), None),
+            EndCause::Ended | EndCause::Lingered => (outcome.exit.code(), None),
         },
         Err(error) => (NO_TREE.into(), Some(error.to_string())),
     };

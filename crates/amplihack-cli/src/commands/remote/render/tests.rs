@@ -2,6 +2,8 @@
 
 use amplihack_remote::{Backend, Condition, ErrorContext, PoolStatus, RemoteError, SessionCounts, StartRow};
 
+use amplihack_remote::SessionStatus;
+
 use super::*;
 
 fn session(id: &str, status: SessionStatus, prompt: &str) -> Session {
@@ -23,7 +25,12 @@ fn session(id: &str, status: SessionStatus, prompt: &str) -> Session {
 }
 
 fn row(session: Session, condition: Option<Condition>) -> ListRow {
-    ListRow { session, condition, backend: Some(Backend::Ssh) }
+    ListRow {
+        end: session.run_end().map(|end| end.outcome()),
+        session,
+        condition,
+        backend: Some(Backend::Ssh),
+    }
 }
 
 fn vm(name: &str, size: &str, active: usize, capacity: usize) -> PoolVm {

@@ -42,7 +42,7 @@ fn unattended(story: &Story, diff: String) -> Unattended {
     Unattended {
         agent: story.agent,
         state: story.state().to_owned(),
-        reason: story.ended.as_ref().map(|ended| ended.reason.clone()),
+        reason: story.ended.as_ref().map(|ended| ended.run.reason().to_owned()),
         task: story.spec.task.clone(),
         directory: story.directory().display().to_string(),
         branch: story.worktree.as_ref().map(|tree| tree.branch.clone()),

@@ -1,9 +1,8 @@
-//! How a run ended, and what it left.
-
-use std::io;
+//! The output of a process: its exit, its streams, and the processes that it left.
 
 use amplihack_utils::error::ExitKind;
 use amplihack_utils::sys::{Exit, Proc, Signal};
+use serde::{Deserialize, Serialize};
 
 /// Which deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,9 +15,9 @@ pub enum Deadline {
     Total,
 }
 
-/// Why a run ended.
+/// The cause of a process's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum EndCause {
     /// The child ended of its own accord, or was ended by somebody else.
     Ended,
     /// This process received the signal and ended the run.
@@ -30,7 +29,8 @@ pub enum Why {
 }
 
 /// A process as named to a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Process {
     /// Its process id, of the past when the process was ended.
     pub pid: u32,
@@ -59,14 +59,14 @@ pub struct Captured {
     pub dropped: u64,
 }
 
-/// Everything that is known of a run that ended.
+/// The output of a process that ended, and of everything that came of it.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ProcessOutput {
     /// How the child ended. [`Exit::Signal`] with SIGKILL also for a child that would not even end on that;
     /// it is then among the survivors.
     pub exit: Exit,
-    /// Why the run ended.
-    pub why: Why,
+    /// The cause of the end.
+    pub cause: EndCause,
     /// What ran on in the background when the child of a headless run had ended, and was ended after it.
     pub background: Vec<Process>,
     /// What still runs although everything was done to end it. Empty, or a reason to warn.
@@ -75,49 +75,49 @@ pub struct Outcome {
     pub stdout: Captured,
     /// The child's standard error, if it was captured.
     pub stderr: Captured,
-    /// Why not all of stdin was written. `BrokenPipe`: the child closed it early, which is no failure by itself.
-    pub stdin_error: Option<io::Error>,
+    /// Bytes on stdin that nobody read. `None`: all were read, or there were none. No failure by itself, but for a prompt.
+    pub unread: Option<u64>,
 }
 
-impl Outcome {
+impl ProcessOutput {
     /// The exit code that this process should pass on.
     ///
     /// After a signal to this process 128 + that signal, *whatever the child said*: agents return 0 after Ctrl-C.
     /// After a deadline 5. Otherwise the child's own.
     pub fn code(&self) -> i32 {
-        match self.why {
-            Why::Ended | Why::Lingered => self.exit.code(),
-            Why::Interrupted(signal) => 128 + signal.as_raw(),
-            Why::Deadline(_) => i32::from(ExitKind::Budget.code()),
+        match self.cause {
+            EndCause::Ended | EndCause::Lingered => self.exit.code(),
+            EndCause::Interrupted(signal) => 128 + signal.as_raw(),
+            EndCause::Deadline(_) => i32::from(ExitKind::Budget.code()),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Captured, Deadline, Exit, Outcome, Signal, Why};
+    use super::{Captured, Deadline, EndCause, Exit, ProcessOutput, Signal};
 
     #[test]
     fn codes_say_who_ended_the_run() {
         let table = [
-            (Exit::Code(0), Why::Ended, 0),
-            (Exit::Code(7), Why::Ended, 7),
-            (Exit::Signal(11), Why::Ended, 139),
-            (Exit::Code(0), Why::Interrupted(Signal::INT), 130),
-            (Exit::Signal(9), Why::Interrupted(Signal::TERM), 143),
-            (Exit::Code(0), Why::Deadline(Deadline::Idle), 5),
+            (Exit::Code(0), EndCause::Ended, 0),
+            (Exit::Code(7), EndCause::Ended, 7),
+            (Exit::Signal(11), EndCause::Ended, 139),
+            (Exit::Code(0), EndCause::Interrupted(Signal::INT), 130),
+            (Exit::Signal(9), EndCause::Interrupted(Signal::TERM), 143),
+            (Exit::Code(0), EndCause::Deadline(Deadline::Idle), 5),
         ];
-        for (exit, why, code) in table {
-            let outcome = Outcome {
+        for (exit, cause, code) in table {
+            let output = ProcessOutput {
                 exit,
-                why,
+                cause,
                 background: Vec::new(),
                 survivors: Vec::new(),
                 stdout: Captured::default(),
                 stderr: Captured::default(),
-                stdin_error: None,
+                unread: None,
             };
-            assert_eq!(outcome.code(), code, "{exit:?} {why:?}");
+            assert_eq!(output.code(), code, "{exit:?} {cause:?}");
         }
     }
 }
