@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use amplihack_agent::event::is_sound;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -387,15 +388,22 @@ impl PartialEq for Value {
 }
 
 impl Serialize for Value {
-    /// For writers of JSON: numbers and the order of keys stay as they are.
+    /// For writers of JSON: numbers and the order of keys stay as they are; of a key that is there twice the last value counts.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Kind::String(text) = self.kind() {
+        let text = match self.kind() {
             // Without a copy: it may be long.
-            return serializer.serialize_str(text);
+            Kind::String(text) => return serializer.serialize_str(text),
+            _ => self.json_text(),
+        };
+        match self.kind() {
+            Kind::List(items) if !is_sound(&text) => serializer.collect_seq(items),
+            Kind::Object(entries) if !is_sound(&text) => {
+                serializer.collect_map(entries.iter().map(|(name, value)| (name, value)))
+            }
+            _ => RawValue::from_string(text.into_owned())
+                .map_err(serde::ser::Error::custom)?
+                .serialize(serializer),
         }
-        RawValue::from_string(self.json_text().into_owned())
-            .map_err(serde::ser::Error::custom)?
-            .serialize(serializer)
     }
 }
 

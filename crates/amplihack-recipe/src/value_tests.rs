@@ -75,3 +75,14 @@ fn a_part_is_replaced() {
     assert_eq!(value.with(&["a", "n"], &nine).unwrap().at(&["a", "n"]).unwrap(), nine);
     assert!(value.with(&["x", "y"], &nine).is_none() && value.with(&["l", "2"], &nine).is_none());
 }
+
+#[test]
+fn a_key_that_is_there_twice_is_written_once() {
+    for (text, written) in [
+        (r#"{"a": 1, "b": {"c": 1.50, "c": 2.50}, "a": 3}"#, r#"{"a":3,"b":{"c":2.50}}"#),
+        (r#"[{"z": 1, "a": 2, "z": 3e0}]"#, r#"[{"z":3e0,"a":2}]"#),
+        (r#"{"z": 1.50, "a": [2]}"#, r#"{"z":1.50,"a":[2]}"#),
+    ] {
+        assert_eq!(serde_json::to_string(&Value::output(text)).unwrap(), written, "{text}");
+    }
+}

@@ -34,11 +34,18 @@ impl Output {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
 
-    /// Stdout as one JSON value.
+    /// Stdout as one JSON value, in which no object names a key twice.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.stdout)
-            .unwrap_or_else(|error| panic!("stdout is no JSON: {error}\n{self}"))
+        crate::json::parse(&self.stdout)
+            .unwrap_or_else(|error| panic!("stdout is not one JSON document: {error}\n{self}"))
+    }
+
+    /// Stdout as JSON values, one after another, in which no object names a key twice.
+    #[track_caller]
+    pub fn json_lines(&self) -> Vec<serde_json::Value> {
+        crate::json::documents(&self.stdout)
+            .unwrap_or_else(|(_, error)| panic!("stdout is not JSON lines: {error}\n{self}"))
     }
 
     /// Claims that the program exited with `code`.

@@ -1,5 +1,6 @@
 //! One program under test: own process group, stdin fed while output is read, an end to every wait.
 
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -98,6 +99,8 @@ impl Run {
     #[track_caller]
     pub fn spawn(mut self) -> Running {
         let what = format!("{}", self.command.get_program().display());
+        let words = std::iter::once(self.command.get_program()).chain(self.command.get_args());
+        let command: Vec<OsString> = words.map(std::ffi::OsStr::to_os_string).collect();
         match self.stdin {
             Input::Null => self.command.stdin(Stdio::null()),
             Input::AsGiven => &mut self.command,
@@ -123,6 +126,7 @@ impl Run {
             child,
             started,
             what,
+            command,
             ended: false,
         }
     }
@@ -143,6 +147,8 @@ pub struct Running {
     deadline: Instant,
     started: Instant,
     what: String,
+    /// The program and its arguments.
+    command: Vec<OsString>,
     ended: bool,
 }
 
@@ -203,12 +209,17 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits for its end; fails the test at its deadline.
+    /// Waits for its end; fails the test at its deadline, or if it is a program of ours and printed JSON that names a key twice or
+    /// breaks its schema.
     #[track_caller]
     pub fn wait(mut self) -> Output {
         loop {
             match self.child.try_wait() {
-                Ok(Some(status)) => return self.left(Some(status)),
+                Ok(Some(status)) => {
+                    let output = self.left(Some(status));
+                    crate::printed::check(&self.command, &output);
+                    return output;
+                }
                 Ok(None) if Instant::now() > self.deadline => {
                     self.kill();
                     let output = self.left(None);

@@ -37,11 +37,16 @@ impl Json {
 }
 
 impl From<&RawValue> for Json {
-    /// The value; one that not every reader takes, mended, or as a string of its text: events are written down and read
-    /// again.
+    /// The value; one that not every reader takes, mended, of keys that are there twice the last, or as a string of its text: events are
+    /// written down and read again.
     fn from(raw: &RawValue) -> Self {
-        let mended = || Self::of(&RawValue::from_string(mend(raw.get())?).ok()?);
-        Self::of(raw).or_else(mended).unwrap_or_else(|| Self::from(&Value::from(raw.get())))
+        let mended = mend(raw.get()).and_then(|text| RawValue::from_string(text).ok());
+        let parsed =
+            |raw: &RawValue| Self::of(&to_raw_value(&serde_json::from_str::<Value>(raw.get()).ok()?).ok()?);
+        Self::of(raw)
+            .or_else(|| Self::of(mended.as_deref()?))
+            .or_else(|| parsed(mended.as_deref().unwrap_or(raw)))
+            .unwrap_or_else(|| Self::from(&Value::from(raw.get())))
     }
 }
 

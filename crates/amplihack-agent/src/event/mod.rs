@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use end::{EndEvent, FailKind, Summary};
 pub use json::Json;
 pub use outcome::RunOutcome;
+pub use sound::is_sound;
 pub(crate) use sound::mend;
 pub use usage::{Totals, Usage};
 

@@ -1,12 +1,17 @@
-//! Whether JSON is sound: its grammar allows more than a reader of values takes.
+//! Soundness of JSON: its grammar allows more than a reader of values takes.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 /// Readers of values end at 128 levels, those of the event around them included.
 const DEEPEST: u8 = 100;
 
-/// Whether `text` is read by everybody: no half of a surrogate pair, no number beyond all numbers, not too deep.
-pub(super) fn is_sound(text: &str) -> bool {
+/// Whether `text` is read by everybody: no key twice in an object, no half of a surrogate pair, no number beyond all numbers, not too
+/// deep.
+pub fn is_sound(text: &str) -> bool {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     Level(0).deserialize(&mut deserializer).is_ok()
 }
@@ -45,12 +50,20 @@ impl<'de> Visitor<'de> for Level {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let below = self.below()?;
-        while map.next_key_seed(below)?.is_some() {
+        let mut keys = HashSet::new();
+        while let Some(Key(key)) = map.next_key()? {
+            if !keys.insert(key) {
+                return Err(A::Error::custom("a key is there twice"));
+            }
             map.next_value_seed(below)?;
         }
         Ok(())
     }
 }
+
+/// A key, borrowed from the text unless it has escapes.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// `line` with every escaped half of a surrogate pair replaced; `None` if there is none.
 ///
@@ -114,6 +127,8 @@ mod tests {
             (r#"{"a":[1,-2,1.5e300,"\ud83e\udd80",null,true]}"#, true),
             (r#"{"a":"\ud83e"}"#, false),
             (r#"{"\ud83e":1}"#, false),
+            (r#"{"a":{"a":1},"b":{"a":2}}"#, true),
+            (r#"[{"a":1,"b":2,"\u0061":3}]"#, false),
             ("1e400", false),
             (&nested(100), true),
             (&nested(101), false),

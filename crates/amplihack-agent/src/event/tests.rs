@@ -73,3 +73,15 @@ fn only_a_record_of_success_and_code_0_is_success() {
         assert_eq!(end.summary.exit, exit);
     }
 }
+
+#[test]
+fn a_key_that_an_agent_wrote_twice_is_there_once() {
+    for (text, expected) in [
+        (r#"{"b":1,"a":{"x":1,"x":2},"b":3}"#, r#"{"a":{"x":2},"b":3}"#),
+        (r#"{"a":"\ud83e","a":1}"#, r#"{"a":1}"#),
+        (r#"{"b":1.50,"a":2}"#, r#"{"b":1.50,"a":2}"#),
+    ] {
+        let raw = serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
+        assert_eq!(Json::from(&*raw).text(), expected);
+    }
+}

@@ -5,12 +5,13 @@ mod pages;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use pages::PAGES;
+use pages::pages;
 
 fn main() -> ExitCode {
+    let pages = pages();
     let text = match std::env::args().nth(1) {
-        None => PAGES.iter().flat_map(|page| [page.path, "\n"]).collect(),
-        Some(path) => match PAGES.iter().find(|page| page.path == path) {
+        None => pages.iter().flat_map(|page| [page.path.as_str(), "\n"]).collect(),
+        Some(path) => match pages.iter().find(|page| page.path == path) {
             Some(page) => (page.text)(),
             None => return ExitCode::from(2),
         },

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use amplihack_testkit::{json, printed};
 use serde_json::Value;
 
 /// The binary with `arguments`, an empty environment and pipes on all three streams.
@@ -29,7 +30,8 @@ fn run(arguments: &[&str], stdin: &[u8]) -> Output {
 
 /// Exactly one JSON object, denying in the shape that every host takes.
 fn assert_denied(output: &Output, what: &str) {
-    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let object = json::parse(&output.stdout).unwrap();
+    assert_eq!(printed::violations("hook", &object), None, "{what}");
     assert_eq!(object["hookSpecificOutput"]["permissionDecision"], "deny", "{what}: {output:?}");
     assert_eq!(object["decision"], "block", "{what}");
     assert_eq!(output.status.code(), Some(2), "{what}");

@@ -13,21 +13,27 @@ mod table;
 /// A generated page.
 pub(crate) struct Page {
     /// Its place in the repository.
-    pub(crate) path: &'static str,
+    pub(crate) path: String,
     /// Makes its text.
-    pub(crate) text: fn() -> String,
+    pub(crate) text: Box<dyn Fn() -> String>,
+}
+
+fn page(path: &str, text: fn() -> String) -> Page {
+    Page { path: path.to_owned(), text: Box::new(text) }
 }
 
 /// Every page but that of the command line, which is made from the help of the binary.
-pub(crate) const PAGES: &[Page] = &[
-    Page { path: "docs/amp-sdk/provider-behavior.md", text: amp_behavior::page },
-    Page { path: "docs/reference/configuration.md", text: configuration::page },
-    Page { path: "docs/reference/environment.md", text: environment::page },
-    Page { path: "docs/reference/exit-codes.md", text: exit_codes::page },
-    Page { path: "docs/reference/flag-matrix.md", text: flag_matrix::page },
-    Page { path: "docs/reference/hooks.md", text: hooks::page },
-    Page { path: "docs/reference/policy-rules.md", text: policy_rules::page },
-    Page { path: "docs/reference/schemas/event.json", text: schemas::event },
-    Page { path: "docs/reference/schemas/report.json", text: schemas::report },
-    Page { path: "docs/reference/schemas/run.json", text: schemas::run },
-];
+pub(crate) fn pages() -> Vec<Page> {
+    let mut pages = vec![
+        page("docs/amp-sdk/provider-behavior.md", amp_behavior::page),
+        page("docs/reference/configuration.md", configuration::page),
+        page("docs/reference/environment.md", environment::page),
+        page("docs/reference/exit-codes.md", exit_codes::page),
+        page("docs/reference/flag-matrix.md", flag_matrix::page),
+        page("docs/reference/hooks.md", hooks::page),
+        page("docs/reference/policy-rules.md", policy_rules::page),
+        page("docs/reference/schemas.md", schemas::page),
+    ];
+    pages.extend(schemas::pages());
+    pages
+}

@@ -159,7 +159,7 @@ fn a_forced_kill_of_a_session_whose_machine_nobody_knows_claims_no_attempt() {
         assert_eq!(did, [false; 3].map(|_| &Value::Bool(false)), "{killed}");
         let text = world.run(&["kill", &ids[1], "--force"]);
         text.assert_code(0);
-        text.assert_stdout(&format!("Session '{}' is recorded as killed; local was not asked.\n", ids[1]));
+        text.assert_stdout(format!("Session '{}' is recorded as killed; local was not asked.\n", ids[1]));
         world.run(&["list"]).assert_stderr_has("its machine did not confirm its end");
     });
 }
