@@ -37,7 +37,11 @@ fn main() -> ExitCode {
         Err(error) => {
             let error = misread::printable(error);
             // Help and version go to stdout with 0, everything else to stderr with 2.
-            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            let code = if amplihack_utils::sabotage::active("remote-exit-usage") {
+                1
+            } else {
+                u8::try_from(error.exit_code()).unwrap_or(2)
+            };
             if code != 0 && cli::asks_for_json(&args) {
                 return ExitCode::from(cli::misused(&error).show(ui::Format::Json));
             }

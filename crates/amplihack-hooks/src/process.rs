@@ -93,7 +93,15 @@ fn answer(
     started: Instant,
 ) -> Reply {
     let payload = match &invocation.payload {
+        Some(_) if amplihack_utils::sabotage::active("copilot-xpia-argument") => {
+            Err(Bad::Io("nothing is read from arguments".to_owned()))
+        }
         Some(payload) => Ok(payload.clone().into_encoded_bytes()),
+        None if invocation.action == Action::Xpia
+            && amplihack_utils::sabotage::active("copilot-xpia-stdin") =>
+        {
+            Ok(b"{\"tool_name\":\"Read\"}".to_vec())
+        }
         None => read_stdin(),
     };
     if invocation.action == Action::Aggregate {
@@ -153,6 +161,9 @@ fn say(reply: &Reply) -> u8 {
     let _ = io::stderr().write_all(reply.stderr.as_bytes());
     last_words::answered();
     let mut stdout = io::stdout().lock();
+    if amplihack_utils::sabotage::active("copilot-single-payload") {
+        let _ = stdout.write_all(&reply.stdout);
+    }
     let written = stdout.write_all(&reply.stdout).and_then(|()| stdout.flush());
     // An object that did not arrive cannot stop the call, so the code has to.
     if written.is_err() && !reply.stdout.is_empty() { 2 } else { reply.code }

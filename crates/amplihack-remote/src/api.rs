@@ -21,6 +21,9 @@ pub async fn exec(options: ExecOptions) -> Result<WorkflowResult, RemoteError> {
 
 /// [`exec`] by its earlier name.
 pub async fn execute_remote_workflow(options: ExecOptions) -> Result<WorkflowResult, RemoteError> {
+    if amplihack_utils::sabotage::active("remote-workflow") {
+        return Err(RemoteError::Execution("it is not here any more".into()));
+    }
     exec(options).await
 }
 
@@ -64,5 +67,8 @@ pub async fn kill_session(options: KillOptions) -> Result<KillResult, RemoteErro
 
 /// Sums over machines and sessions, as they are known here.
 pub async fn status(options: StatusOptions) -> Result<RemoteStatus, RemoteError> {
+    if amplihack_utils::sabotage::active("remote-api") {
+        return Err(RemoteError::Execution("it is not here yet".into()));
+    }
     Client::from_config()?.status(options).await
 }

@@ -23,7 +23,9 @@ impl ErrorContext {
     /// The same with one more fact.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
-        self.context.insert(name.to_owned(), value.to_string());
+        if !amplihack_utils::sabotage::active("remote-error-context") {
+            self.context.insert(name.to_owned(), value.to_string());
+        }
         self
     }
 }
@@ -36,7 +38,11 @@ impl<T: Into<String>> From<T> for ErrorContext {
 
 impl fmt::Display for ErrorContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(if amplihack_utils::sabotage::active("remote-error-message") {
+            "it failed"
+        } else {
+            &self.message
+        })
     }
 }
 
@@ -127,7 +133,11 @@ impl Explain for RemoteError {
 
     fn exit(&self) -> ExitKind {
         match self {
+            Self::SessionNotFound { .. } if amplihack_utils::sabotage::active("remote-exit-not-found") => {
+                ExitKind::Failed
+            }
             Self::SessionNotFound { .. } => ExitKind::NotFound,
+            _ if amplihack_utils::sabotage::active("remote-exit-failed") => ExitKind::NotFound,
             _ => ExitKind::Failed,
         }
     }

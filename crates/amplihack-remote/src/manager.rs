@@ -60,7 +60,13 @@ impl SessionManager {
             return Err(invalid("the number of turns must be from 1 to 50"));
         }
         let now = now();
+        let memory_mb = memory_mb.filter(|_| !amplihack_utils::sabotage::active("remote-manager-memory"));
         let new = NewSession { prompt: prompt.to_owned(), command, max_turns, memory_mb };
+        if amplihack_utils::sabotage::active("remote-manager-create") {
+            let mut nowhere = State::default();
+            let id = nowhere.add(new, now)?;
+            return Ok(nowhere.session(&id)?.session.clone());
+        }
         state_lock::with_lock(&self.path, |state| {
             let id = state.add(new, now)?;
             state.put_on(&id, vm_name)?;
@@ -78,7 +84,8 @@ impl SessionManager {
                     format!("session '{session_id}' is {status} and cannot be started; create a new one");
                 return Err(RemoteError::Validation(message.into()));
             }
-            if status == SessionStatus::Pending {
+            if status == SessionStatus::Pending && !amplihack_utils::sabotage::active("remote-manager-start")
+            {
                 state.started(session_id, now)?;
             }
             Ok(())

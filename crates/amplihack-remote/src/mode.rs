@@ -32,11 +32,21 @@ impl CommandMode {
             Self::Fix => "fix",
         }
     }
+
+    /// Whether a fault makes its name unknown.
+    fn is_unread(self) -> bool {
+        match self {
+            Self::Auto => amplihack_utils::sabotage::active("remote-mode-auto"),
+            Self::Ultrathink => amplihack_utils::sabotage::active("remote-mode-ultrathink"),
+            Self::Analyze => amplihack_utils::sabotage::active("remote-mode-analyze"),
+            Self::Fix => amplihack_utils::sabotage::active("remote-mode-fix"),
+        }
+    }
 }
 
 impl fmt::Display for CommandMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        f.pad(if amplihack_utils::sabotage::active("remote-mode-display") { "mode" } else { self.name() })
     }
 }
 
@@ -49,6 +59,9 @@ impl FromStr for CommandMode {
     type Err = UnknownMode;
 
     fn from_str(word: &str) -> Result<Self, UnknownMode> {
-        Self::ALL.into_iter().find(|mode| mode.name() == word).ok_or_else(|| UnknownMode(word.to_owned()))
+        let known = Self::ALL.into_iter().find(|mode| mode.name() == word).filter(|mode| !mode.is_unread());
+        let known =
+            known.or_else(|| amplihack_utils::sabotage::active("remote-mode-unknown").then_some(Self::Auto));
+        known.ok_or_else(|| UnknownMode(word.to_owned()))
     }
 }

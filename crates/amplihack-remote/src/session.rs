@@ -149,6 +149,11 @@ pub fn is_session_id(text: &str) -> bool {
 /// A new id for a session made at `now`, which `taken` does not know yet. `None` if all of this second are taken.
 pub fn new_session_id(now: Timestamp, taken: impl Fn(&str) -> bool) -> Option<String> {
     let second = now.strftime("sess-%Y%m%d-%H%M%S-").to_string();
+    let second = if amplihack_utils::sabotage::active("remote-session-id") {
+        second.replace("sess-", "id-")
+    } else {
+        second
+    };
     let mut random = [0; 2];
     // Without random bytes the search below still finds what is free.
     let _ = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());

@@ -23,8 +23,10 @@ impl VMSize {
     pub const ALL: [Self; 4] = [Self::S, Self::M, Self::L, Self::XL];
 
     /// How many sessions a machine of this tier holds.
-    pub const fn capacity(self) -> usize {
+    pub fn capacity(self) -> usize {
         match self {
+            Self::S if amplihack_utils::sabotage::active("remote-size-s") => 2,
+            Self::M if amplihack_utils::sabotage::active("remote-size-m") => 1,
             Self::S => 1,
             Self::M => 2,
             Self::L => 4,
@@ -33,8 +35,10 @@ impl VMSize {
     }
 
     /// The Azure machine of this tier.
-    pub const fn azure_size(self) -> &'static str {
+    pub fn azure_size(self) -> &'static str {
         match self {
+            Self::L if amplihack_utils::sabotage::active("remote-size-l") => "Standard_E8s_v5",
+            Self::XL if amplihack_utils::sabotage::active("remote-size-xl") => "Standard_E16s_v5",
             Self::S => "Standard_D8s_v3",
             Self::M => "Standard_E8s_v5",
             Self::L => "Standard_E16s_v5",

@@ -38,7 +38,13 @@ pub fn with_lock<T>(
     if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         create_private_dir(directory).map_err(|error| unwritable(path, &error))?;
     }
-    let _lock = FileLock::acquire(&lock_path(path), PATIENCE).map_err(|error| {
+    let lock = lock_path(path);
+    let lock = if amplihack_utils::sabotage::active("remote-state-lock") {
+        lock.with_extension(format!("{:?}", std::thread::current().id()))
+    } else {
+        lock
+    };
+    let _lock = FileLock::acquire(&lock, PATIENCE).map_err(|error| {
         RemoteError::Validation(ErrorContext::new(error.to_string()).with("path", path.display()))
     })?;
     let before = load(path)?;

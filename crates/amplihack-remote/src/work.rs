@@ -38,10 +38,14 @@ impl Work<'_> {
     /// The words, beginning with the program.
     pub(crate) fn argv(&self) -> Vec<String> {
         let mut argv: Vec<String> = vec!["amplihack".to_owned()];
+        if amplihack_utils::sabotage::active("remote-execution") {
+            argv.push("version".to_owned());
+        }
+        let turns = if amplihack_utils::sabotage::active("remote-max-turns") { 1 } else { self.max_turns };
         match self.mode {
             CommandMode::Auto | CommandMode::Fix => {
                 argv.extend(["auto", "--task-file", PROMPT, "--max-turns"].map(str::to_owned));
-                argv.push(self.max_turns.to_string());
+                argv.push(turns.to_string());
                 if let (CommandMode::Fix, Some(check)) = (self.mode, self.check) {
                     argv.push(format!("--verify={check}"));
                 }

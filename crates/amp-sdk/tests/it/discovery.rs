@@ -45,7 +45,7 @@ fn a_script_is_run_by_node() {
     std::fs::write(fake.path("main.js"), "").unwrap();
     program(
         &fake.path("bin/node"),
-        &format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$AMP_TEST_DIR/argv\"\n{RESULT}\n"),
+        &format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$AMP_TEST_DIR/argv\"\n/bin/cat >/dev/null\n{RESULT}\n"),
     );
     options.env.insert("AMP_CLI_PATH".into(), fake.path("main.js").display().to_string());
     assert_eq!(block_on(amp_sdk::run("x", options)).unwrap(), "ok");

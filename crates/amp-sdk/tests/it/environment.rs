@@ -6,7 +6,7 @@ use crate::fake::{Fake, RESULT, block_on};
 
 /// The environment that the CLI got under these options, and the fake.
 fn seen(change: impl FnOnce(&Fake, &mut Options)) -> String {
-    let fake = Fake::new(&format!("env >\"$AMP_TEST_DIR/env\"; {RESULT}"));
+    let fake = Fake::new(&format!("cat >/dev/null; env >\"$AMP_TEST_DIR/env\"; {RESULT}"));
     let mut options = fake.options();
     change(&fake, &mut options);
     block_on(amp_sdk::run("x", options)).unwrap();
@@ -82,7 +82,7 @@ fn management_commands_have_the_same_environment() {
 #[test]
 fn the_environment_is_for_the_governed_what_the_authority_says() {
     use serde_json::json;
-    let fake = Fake::new(&format!("/usr/bin/env >\"$OUT/env\"; {RESULT}"));
+    let fake = Fake::new(&format!("/bin/cat >/dev/null; /usr/bin/env >\"$OUT/env\"; {RESULT}"));
     let names = [
         "authority_ref",
         "credential_lease_ref",

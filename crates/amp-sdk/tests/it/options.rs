@@ -27,7 +27,7 @@ fn settings(change: impl FnOnce(&mut Options)) -> Value {
 /// What the CLI finds in the file behind `flag`.
 fn file(flag: &str, change: impl FnOnce(&mut Options)) -> Value {
     let fake = Fake::new(&format!(
-        "while [ $# -gt 0 ]; do [ \"$1\" = {flag} ] && cat \"$2\" >\"$AMP_TEST_DIR/file\"; shift; done; {RESULT}"
+        "cat >/dev/null; while [ $# -gt 0 ]; do [ \"$1\" = {flag} ] && cat \"$2\" >\"$AMP_TEST_DIR/file\"; shift; done; {RESULT}"
     ));
     let mut options = fake.options();
     change(&mut options);
@@ -51,7 +51,7 @@ fn a_run_is_one_prompt_and_a_stream_of_json() {
 
 #[test]
 fn the_directory_is_that_of_the_cli() {
-    let fake = Fake::new(&format!("pwd >\"$AMP_TEST_DIR/cwd\"; {RESULT}"));
+    let fake = Fake::new(&format!("cat >/dev/null; pwd >\"$AMP_TEST_DIR/cwd\"; {RESULT}"));
     let options = Options { cwd: Some(fake.path("home")), ..fake.options() };
     block_on(amp_sdk::run("x", options)).unwrap();
     assert_eq!(fake.read("cwd").trim(), fake.path("home").canonicalize().unwrap().to_str().unwrap());

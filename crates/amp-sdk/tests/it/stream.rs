@@ -30,7 +30,8 @@ fn messages_come_while_the_cli_works() {
 #[test]
 fn a_run_gives_the_text_of_its_result() {
     let result = r#"printf '%s\n' '{"type":"result","subtype":"success","is_error":false,"result":"  two\n lines \n","duration_ms":1,"num_turns":1}'"#;
-    let fake = Fake::new(&format!("{INIT}; {result}; sleep 0.3; touch \"$AMP_TEST_DIR/ended\""));
+    let fake =
+        Fake::new(&format!("cat >/dev/null; {INIT}; {result}; sleep 0.3; touch \"$AMP_TEST_DIR/ended\""));
     assert_eq!(block_on(amp_sdk::run("x", fake.options())).unwrap(), "  two\n lines \n");
     // It waited for the CLI's end.
     assert!(fake.path("ended").exists());

@@ -17,6 +17,7 @@ mod bad_places;
 mod completions;
 mod config;
 mod context_files;
+mod control_plane;
 mod copilot;
 mod delivery;
 mod demo;

@@ -4,6 +4,7 @@
 mod script;
 mod side;
 
+use amplihack_policy::Decision;
 use serde_json::{Map, Value};
 
 use crate::dialect::{self, Bad, Reply};
@@ -45,7 +46,34 @@ fn join(bytes: &[u8]) -> Result<Map<String, Value>, String> {
         Value::Null => Side::silent(),
         side => read(side, "amplihack"),
     };
-    Ok(stricter(xpia, amplihack))
+    let (xpia, amplihack) = (heard("XPIA", xpia), heard("amplihack", amplihack));
+    let (first, second) = if amplihack_utils::sabotage::active("copilot-precedence-xpia-first") {
+        (amplihack, xpia)
+    } else {
+        (xpia, amplihack)
+    };
+    let mut answer = stricter(first, second);
+    if amplihack_utils::sabotage::active("copilot-precedence-unchanged") {
+        answer.retain(|key, _| key == "permissionDecision");
+    }
+    if answer.is_empty() && amplihack_utils::sabotage::active("copilot-precedence-none") {
+        answer.insert("permissionDecision".to_owned(), "allow".into());
+    }
+    Ok(answer)
+}
+
+/// What a side decided; nothing if a fault makes nothing of it.
+fn heard(name: &str, side: Side) -> Side {
+    let is_ignored = match (name, side.decision) {
+        ("XPIA", Decision::Allow) => amplihack_utils::sabotage::active("copilot-precedence-xpia-allow"),
+        ("XPIA", Decision::Ask) => amplihack_utils::sabotage::active("copilot-precedence-xpia-ask"),
+        ("XPIA", Decision::Deny) => amplihack_utils::sabotage::active("copilot-precedence-xpia-deny"),
+        (_, Decision::Allow) => amplihack_utils::sabotage::active("copilot-precedence-amplihack-allow"),
+        (_, Decision::Ask) => amplihack_utils::sabotage::active("copilot-precedence-amplihack-ask"),
+        (_, Decision::Deny) => amplihack_utils::sabotage::active("copilot-precedence-amplihack-deny"),
+        (_, Decision::None) => false,
+    };
+    if is_ignored { Side::silent() } else { side }
 }
 
 fn read(side: &Value, name: &str) -> Side {

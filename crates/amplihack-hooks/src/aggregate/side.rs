@@ -118,8 +118,9 @@ fn decided(name: &str, object: &Json) -> Side {
             _ => return Side::failed(name, "decided with a word that is none of allow, ask and deny"),
         });
     }
-    let blocks =
-        object.all("block").any(|value| truthy(&value.value())) || object.all("decision").any(blocking);
+    let blocks = object.all("block").any(|value| {
+        truthy(&value.value()) && !amplihack_utils::sabotage::active("copilot-precedence-block")
+    }) || object.all("decision").any(blocking);
     let stops = object.all("continue").any(stopping);
     if blocks || stops {
         decision = Decision::Deny;
@@ -127,10 +128,12 @@ fn decided(name: &str, object: &Json) -> Side {
     if decision == Decision::None {
         return Side::silent();
     }
-    let reason = reason(object, &nested, stops).unwrap_or_else(|| match decision {
-        Decision::Deny if blocks => BLOCKED.to_owned(),
-        _ => format!("the {name} hook gives no reason"),
-    });
+    let reason = reason(object, &nested, stops)
+        .filter(|_| !amplihack_utils::sabotage::active("copilot-precedence-block-message"))
+        .unwrap_or_else(|| match decision {
+            Decision::Deny if blocks => BLOCKED.to_owned(),
+            _ => format!("the {name} hook gives no reason"),
+        });
     let flat = object.get("permissionDecision").and_then(Json::as_str).unwrap_or_default();
     let plain = nested.is_empty() && !blocks && !stops && object.repeated().is_none();
     let mut payload = if plain && flat == decision.to_string() {

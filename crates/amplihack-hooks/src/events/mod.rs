@@ -70,7 +70,8 @@ fn answer_call(call: &Call, invocation: &Invocation, plane: &Plane<'_>) -> Reply
         }
         HookEvent::SessionStop => {
             turns::forget(call, plane.env);
-            if host(call.host()).is_ok_and(|host| host.end_is_stop) {
+            let is_stop = host(call.host()).is_ok_and(|host| host.end_is_stop);
+            if is_stop && !amplihack_utils::sabotage::active("copilot-session-stop-both") {
                 continuation::answer(call, plane)
             } else {
                 Reply::silence()

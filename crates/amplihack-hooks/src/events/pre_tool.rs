@@ -12,10 +12,20 @@ use crate::plane::{Judge, Plane};
 
 pub(super) fn answer(call: &Call, headless: bool, plane: &Plane<'_>) -> Reply {
     let verdict = judge(call, plane.judge);
+    let verdict = if is_muted(&verdict) { Verdict::none() } else { verdict };
     let warning = plane.record(EventType::PreToolValidation, Some(call.event), Some(call), &verdict);
     let mut reply = dialect::verdict(&verdict, call.dialect, !headless && attended(plane));
     reply.stderr.push_str(&warning);
     reply
+}
+
+/// Whether a fault makes nothing of what one of the two sides says: amplihack's own guards, or XPIA.
+fn is_muted(verdict: &Verdict) -> bool {
+    if verdict.rule.as_ref().is_some_and(|rule| rule.0.starts_with("guards/")) {
+        amplihack_utils::sabotage::active("copilot-pretool-guards")
+    } else {
+        amplihack_utils::sabotage::active("copilot-pretool-xpia")
+    }
 }
 
 /// Claude Code says of a session whether a person attends it.

@@ -16,7 +16,9 @@ const REMINDER: &str = "<system-reminder source=\"hooks-workflow-classification\
 
 pub(super) fn answer(call: &Call, plane: &Plane<'_>) -> Reply {
     let (mut words, warning) = note(call, plane);
-    if let Some(reminder) = reminder(call, plane) {
+    if let Some(reminder) =
+        reminder(call, plane).filter(|_| !amplihack_utils::sabotage::active("copilot-prompt-reminder"))
+    {
         if !words.is_empty() {
             words.push('\n');
         }
@@ -35,7 +37,7 @@ pub(super) fn reminder_only(call: &Call, plane: &Plane<'_>) -> Reply {
 fn note(call: &Call, plane: &Plane<'_>) -> (String, String) {
     let Some(text) = call.prompt.as_deref() else { return Default::default() };
     let verdict = plane.judge.judge(&Event::Content { text, origin: Origin::Prompt });
-    if verdict.decision < Decision::Ask {
+    if verdict.decision < Decision::Ask || amplihack_utils::sabotage::active("copilot-prompt-note") {
         return Default::default();
     }
     let warning = plane.record(EventType::ContentScan, Some(call.event), Some(call), &verdict);

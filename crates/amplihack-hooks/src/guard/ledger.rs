@@ -53,6 +53,13 @@ impl Ledger {
             audit.and_then(|mut audit| audit.append(entry)).map_err(|error| error.to_string())
         };
         let usual = match self.env.home() {
+            Some(_) if amplihack_utils::sabotage::active("copilot-audit-file") => Ok(()),
+            Some(_)
+                if entry.decision == Decision::None
+                    && amplihack_utils::sabotage::active("copilot-audit-allowed") =>
+            {
+                Ok(())
+            }
             Some(home) => append(audit::Audit::open(&home.join(audit::DIRECTORY), now.date())),
             None => Err("HOME is not an absolute path; set it".to_owned()),
         };
@@ -110,15 +117,22 @@ fn line(entry: &Entry<'_>, now: jiff::civil::DateTime) -> audit::Entry {
     let failed = matches!(entry.event_type, EventType::HookError | EventType::AgentError);
     let reason = (!verdict.reason.is_empty()).then(|| verdict.reason.clone());
     let call = entry.call;
-    let data = Data {
-        command: call.and_then(|call| call.command.clone()),
-        is_valid: Some(decision < Decision::Ask),
-        risk_level: Some(risk.to_owned()),
-        threats: Some(usize::from(decision >= Decision::Ask)),
-        session_id: Some(call.and_then(|call| call.session.clone()).unwrap_or_else(|| "unknown".to_owned())),
-        tool: call.and_then(|call| call.tool.clone()),
-        call_id: call.and_then(|call| call.call_id.clone()),
-        error: if failed { reason } else { None },
+    let bare = amplihack_utils::sabotage::active("copilot-audit-fields");
+    let data = if bare {
+        Data::default()
+    } else {
+        Data {
+            command: call.and_then(|call| call.command.clone()),
+            is_valid: Some(decision < Decision::Ask),
+            risk_level: Some(risk.to_owned()),
+            threats: Some(usize::from(decision >= Decision::Ask)),
+            session_id: Some(
+                call.and_then(|call| call.session.clone()).unwrap_or_else(|| "unknown".to_owned()),
+            ),
+            tool: call.and_then(|call| call.tool.clone()),
+            call_id: call.and_then(|call| call.call_id.clone()),
+            error: if failed { reason } else { None },
+        }
     };
     audit::Entry {
         data,

@@ -58,6 +58,9 @@ pub fn copilot_manifest(hooks: &[Hook]) -> String {
 /// The manifest of a repository: it names wrappers beside it, and no path of any machine. `has_script` says where a script of
 /// the user's runs too, which takes longer.
 pub fn repository_manifest(has_script: impl Fn(HookEvent) -> bool) -> String {
+    if amplihack_utils::sabotage::active("copilot-manifest") {
+        return copilot_manifest(&[]);
+    }
     let hook = |(event, seconds): &(HookEvent, u32)| {
         let guard = if event.is_guard() { GUARD } else { "" };
         let command = format!(".github/hooks/{event}{guard}");
@@ -69,7 +72,21 @@ pub fn repository_manifest(has_script: impl Fn(HookEvent) -> bool) -> String {
 
 /// The events that have a wrapper in a repository. The wrapper has the event's name.
 pub fn wrapped() -> impl Iterator<Item = HookEvent> {
-    WRAPPERS.iter().map(|(event, _)| *event)
+    WRAPPERS.iter().map(|(event, _)| *event).filter(|event| !is_left_out(*event))
+}
+
+/// Whether a fault leaves the wrapper of an event out.
+fn is_left_out(event: HookEvent) -> bool {
+    match event {
+        HookEvent::SessionStart => amplihack_utils::sabotage::active("copilot-wrapper-session-start"),
+        HookEvent::SessionStop => amplihack_utils::sabotage::active("copilot-wrapper-session-stop"),
+        HookEvent::PreToolUse => amplihack_utils::sabotage::active("copilot-wrapper-pre-tool-use"),
+        HookEvent::PostToolUse => amplihack_utils::sabotage::active("copilot-wrapper-post-tool-use"),
+        HookEvent::UserPromptSubmit => {
+            amplihack_utils::sabotage::active("copilot-wrapper-user-prompt-submit")
+        }
+        _ => false,
+    }
 }
 
 /// The wrapper of `event`; with a script, the one that runs the user's file of its name and [`SCRIPT_SUFFIX`] too.
@@ -82,7 +99,12 @@ pub fn wrapper(event: HookEvent, has_script: bool) -> String {
     } else {
         ("", event.name().to_owned())
     };
-    let text = WRAPPER.replace("@HERE@\n", here).replace("@CALL@", &call);
+    let input = if amplihack_utils::sabotage::active("copilot-wrapper-stdin") {
+        "copilot </dev/null)"
+    } else {
+        "copilot)"
+    };
+    let text = WRAPPER.replace("copilot)", input).replace("@HERE@\n", here).replace("@CALL@", &call);
     text.replace("@EVENT@", event.name()).replace("@FALLBACK@", fallback)
 }
 

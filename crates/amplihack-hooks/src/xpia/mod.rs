@@ -24,13 +24,22 @@ pub const DEFEND_PATH: &str = "XPIA_DEFEND_PATH";
 pub fn answer(payload: Result<Vec<u8>, Bad>, plane: &Plane<'_>) -> Reply {
     let call = payload.and_then(|bytes| dialect::read(&bytes, HookEvent::PreToolUse, None, plane.cwd));
     let call = match call {
+        Ok(call) if amplihack_utils::sabotage::active("copilot-xpia-cwd") => {
+            Call { cwd: plane.cwd.to_owned(), ..call }
+        }
         Ok(call) => call,
+        Err(_) if amplihack_utils::sabotage::active("copilot-xpia-fail-closed") => {
+            return Reply::object(&json!({}));
+        }
         Err(bad) => {
             let verdict = Verdict::new(Decision::Deny, events::UNREADABLE, bad.to_string(), Vec::new());
             let stderr = plane.record(EventType::HookError, None, None, &verdict);
             return Reply { stderr, ..refused(&broken(&verdict.reason)) };
         }
     };
+    if call.kind == Kind::Shell && amplihack_utils::sabotage::active("copilot-xpia-bash") {
+        return Reply::object(&json!({}));
+    }
     judged(&call, plane)
 }
 
@@ -38,7 +47,9 @@ pub fn answer(payload: Result<Vec<u8>, Bad>, plane: &Plane<'_>) -> Reply {
 fn judged(call: &Call, plane: &Plane<'_>) -> Reply {
     let verdict = events::judge(call, plane.judge);
     let command = call.command.as_deref().filter(|_| call.kind == Kind::Shell);
-    let (event_type, foreign, words) = match command.zip(plane.env.path(DEFEND_PATH)) {
+    let defender =
+        plane.env.path(DEFEND_PATH).filter(|_| !amplihack_utils::sabotage::active("copilot-xpia-defender"));
+    let (event_type, foreign, words) = match command.zip(defender) {
         Some((command, defender)) => defend(&defender, command),
         None => (EventType::PreToolValidation, Verdict::none(), String::new()),
     };
@@ -50,7 +61,13 @@ fn judged(call: &Call, plane: &Plane<'_>) -> Reply {
     let verdict = foreign.join(verdict);
     let stderr = plane.record(event_type, None, Some(call), &verdict);
     let reply = match verdict.decision {
+        Decision::None | Decision::Allow if amplihack_utils::sabotage::active("copilot-xpia-allow") => {
+            flat("allow", "nothing against it")
+        }
         Decision::None | Decision::Allow => Reply::object(&json!({})),
+        Decision::Deny if amplihack_utils::sabotage::active("copilot-xpia-deny") => {
+            flat("ask", &verdict.reason)
+        }
         Decision::Deny if ours => refused(&format!("{SIGN} XPIA Security Block (Rust): {}", verdict.reason)),
         Decision::Deny => refused(&words),
         Decision::Ask => flat("ask", &verdict.reason),
@@ -96,7 +113,9 @@ fn refused(words: &str) -> Reply {
 fn flat(decision: &str, words: &str) -> Reply {
     let mut object = Map::new();
     object.insert("permissionDecision".to_owned(), decision.into());
-    object.insert("message".to_owned(), words.into());
+    if !amplihack_utils::sabotage::active("copilot-xpia-message") {
+        object.insert("message".to_owned(), words.into());
+    }
     object.insert("permissionDecisionReason".to_owned(), words.into());
     Reply::object(&Value::Object(object))
 }

@@ -149,11 +149,17 @@ pub fn normalize(args: &[OsString]) -> Result<Normalized, NormalizeError> {
     for item in reading.items {
         match item {
             Item::Word(word) => out.push(word),
+            Item::Flag { words, .. }
+                if amplihack_utils::sabotage::active("copilot-explicit-kept")
+                    && words[0].as_encoded_bytes().starts_with(b"--deny") => {}
             Item::Flag { words, .. } => out.extend(words),
             Item::Interactive(value) => flagged(&mut out, INTERACTIVE, INTERACTIVE_EQUALS, value),
         }
     }
     if let Some(merged) = merged {
+        if amplihack_utils::sabotage::active("copilot-merge-one") {
+            flagged(&mut out, PROMPT, PROMPT_EQUALS, merged.clone());
+        }
         flagged(&mut out, PROMPT, PROMPT_EQUALS, merged);
     }
     out.extend(reading.rest);
@@ -175,10 +181,10 @@ fn permissions(reading: &Reading) -> Vec<OsString> {
         Some(ModeLevel::Full) | None => {}
     }
     restricted.tools |= reading.prompts.iter().any(|part| starts_with(part, FORBIDDEN));
-    if !said.tools {
+    if !said.tools && !amplihack_utils::sabotage::active("copilot-default-tools") {
         front.push(if restricted.tools { TOOLS_DECIDED } else { ALLOW_ALL_TOOLS });
     }
-    if !said.paths {
+    if !said.paths && !amplihack_utils::sabotage::active("copilot-default-paths") {
         front.push(if restricted.paths { DISALLOW_TEMP_DIR } else { ALLOW_ALL_PATHS });
     }
     front.into_iter().map(OsString::from).collect()
@@ -225,7 +231,11 @@ fn system(parts: Vec<Part>, prompted: bool, items: &[Item]) -> Vec<OsString> {
 
 fn joined<'a>(parts: impl Iterator<Item = &'a OsString>) -> OsString {
     let parts: Vec<&OsStr> = parts.filter(|part| !part.is_empty()).map(OsString::as_os_str).collect();
-    parts.join(OsStr::new(BETWEEN))
+    parts.join(OsStr::new(if amplihack_utils::sabotage::active("copilot-merge-blank-line") {
+        "\n"
+    } else {
+        BETWEEN
+    }))
 }
 
 /// A flag and its value: in one word where the value would be taken for a flag.

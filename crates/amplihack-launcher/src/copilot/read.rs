@@ -5,7 +5,8 @@ use std::iter::Peekable;
 use std::slice::Iter;
 
 use amplihack_agent::copilot::nested::{
-    Meaning, ModeLevel, NO_TOOLS, Questions, allowed, available, denied, meaning, mode_level, suspected,
+    ALLOW_ALL_PATHS, ALLOW_ALL_TOOLS, Meaning, ModeLevel, NO_TOOLS, Questions, allowed, available, denied,
+    meaning, mode_level, suspected,
 };
 use amplihack_agent::{AgentBinary, profile};
 
@@ -110,9 +111,13 @@ impl Reading {
             return self.other(word, &flag, words);
         };
         let name = flag.name;
+        let silent = is_unmerged(&name);
         let value =
             if needs_value(meaning) { Some(value(&name, flag.attached.clone(), words)?) } else { None };
         match (meaning, value) {
+            (Meaning::Prompt | Meaning::SystemPrompt, Some(value)) if silent => {
+                self.keep_with(word, flag.attached.is_some(), vec![value], false);
+            }
             (Meaning::Prompt, Some(value)) => self.take(|reading| reading.prompts.push(value)),
             (Meaning::SystemPrompt, Some(value)) => {
                 let part = if name == APPEND { Part::Appended(value) } else { Part::System(value) };
@@ -137,7 +142,7 @@ impl Reading {
                 if let Meaning::OldRule(_, modern) = meaning {
                     self.warnings.push(Warning::OldFlag { flag: name.clone(), modern });
                 }
-                self.said = self.said.or(about);
+                self.said = if is_unheard(&name) { self.said } else { self.said.or(about) };
                 self.grants_tools |= about.tools && name.starts_with("--allow");
                 let mut values = vec![value];
                 let attached = flag.attached.is_some();
@@ -208,7 +213,7 @@ impl Reading {
     /// A switch that grants all of something; `=false` grants nothing, and Copilot takes no value there.
     fn grant_all(&mut self, name: &str, about: Questions, value: Option<&OsStr>) {
         if value.is_none_or(|value| yes_or_no(value) == Some(true)) {
-            self.said = self.said.or(about);
+            self.said = if is_unheard(name) { self.said } else { self.said.or(about) };
             self.grants_tools |= about.tools;
             self.keep(vec![name.into()], false);
         } else {
@@ -309,6 +314,30 @@ impl Reading {
         let open = open.take_while(|item| matches!(item, Item::Flag { open: true, .. })).count();
         self.items.insert(self.items.len() - open, Item::Word(word));
         self.cut = open > 0;
+    }
+}
+
+/// Whether a fault leaves a part of the prompt where it is.
+fn is_unmerged(flag: &str) -> bool {
+    match flag {
+        "--system-prompt" => amplihack_utils::sabotage::active("copilot-merge-system-prompt"),
+        "--append-system-prompt" => amplihack_utils::sabotage::active("copilot-merge-append"),
+        "-p" => amplihack_utils::sabotage::active("copilot-merge-p"),
+        "--prompt" => amplihack_utils::sabotage::active("copilot-merge-prompt"),
+        _ => false,
+    }
+}
+
+/// Whether a fault makes nothing of what a flag says about permissions.
+fn is_unheard(flag: &str) -> bool {
+    match flag {
+        ALLOW_ALL_TOOLS => amplihack_utils::sabotage::active("copilot-explicit-allow-all-tools"),
+        "--allow-tool" => amplihack_utils::sabotage::active("copilot-explicit-allow-tool"),
+        "--deny-tool" => amplihack_utils::sabotage::active("copilot-explicit-deny-tool"),
+        ALLOW_ALL_PATHS => amplihack_utils::sabotage::active("copilot-explicit-allow-all-paths"),
+        "--allow-path" => amplihack_utils::sabotage::active("copilot-explicit-allow-path"),
+        "--deny-path" => amplihack_utils::sabotage::active("copilot-explicit-deny-path"),
+        _ => false,
     }
 }
 

@@ -28,11 +28,22 @@ and the denial says why.\nDo not work around a denial; tell the user what was de
 pub(super) fn stage(wanted: &mut Wanted, places: &Places) -> Result<(), InstallError> {
     let (source, target) = (places.ours.join(".claude"), &places.copilot);
     for (from, to) in FLAT {
+        let left_out = match *from {
+            "agents/amplihack" => amplihack_utils::sabotage::active("copilot-surface-agents"),
+            "commands/amplihack" => amplihack_utils::sabotage::active("copilot-surface-commands"),
+            _ => false,
+        };
+        if left_out {
+            continue;
+        }
         for (name, path) in flattened(&source.join(from)) {
             file(wanted, &path, target.join(to).join(name))?;
         }
     }
-    for path in files(&source.join("skills")) {
+    for path in files(&source.join("skills"))
+        .into_iter()
+        .filter(|_| !amplihack_utils::sabotage::active("copilot-surface-skills"))
+    {
         let below = path.strip_prefix(&source).unwrap_or(&path).to_owned();
         file(wanted, &path, target.join(below))?;
     }

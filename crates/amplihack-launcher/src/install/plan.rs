@@ -142,7 +142,10 @@ fn copilot_hooks(
             scripts.push(event);
             wanted.notes.push(beside_note(event, places, &script, kept));
         }
-        let text = staging::wrapper(event, kept.is_some());
+        let text = staging::wrapper(
+            event,
+            kept.is_some() && !amplihack_utils::sabotage::active("copilot-wrapper-aggregates"),
+        );
         let edit = Edit::Whole { text };
         wanted.changes.push(Change { path: wrapper, edit, mode: 0o755, foreign: Foreign::Beside });
     }
@@ -192,7 +195,16 @@ fn beside_note(event: HookEvent, places: &Places, script: &Path, kept: &Path) ->
 
 fn xpia(wanted: &mut Wanted, scope: &Scope, places: &Places) {
     for entry_point in staging::XPIA_ENTRY_POINTS {
-        let edit = Edit::Whole { text: staging::XPIA_SHIM.to_owned() };
+        let is_twin = entry_point.ends_with("_rust.py");
+        if !is_twin && amplihack_utils::sabotage::active("copilot-entry-canonical") {
+            continue;
+        }
+        let text = if is_twin && amplihack_utils::sabotage::active("copilot-entry-twin") {
+            "print('{}')\n"
+        } else {
+            staging::XPIA_SHIM
+        };
+        let edit = Edit::Whole { text: text.to_owned() };
         wanted.change(places.xpia(scope).join(entry_point), edit, 0o755);
     }
 }

@@ -53,7 +53,13 @@ const ALLOWED: &[&str] = &[
 
 /// What of `env` the runner gets: what the predecessor passes on, and nothing else.
 pub fn allowed(env: &Env) -> Env {
-    env.iter().filter(|(name, _)| name.to_str().is_some_and(|name| ALLOWED.contains(&name))).collect()
+    env.iter()
+        .filter(|(name, _)| {
+            name.to_str().is_some_and(|name| {
+                ALLOWED.contains(&name) || amplihack_utils::sabotage::active("copilot-runner-environment")
+            })
+        })
+        .collect()
 }
 
 /// Without the variable.
@@ -64,6 +70,8 @@ pub(crate) fn install_timeout(env: &Env) -> Result<Duration, BridgeError> {
     let Some(value) = env.get("RECIPE_RUNNER_INSTALL_TIMEOUT") else { return Ok(DEFAULT_INSTALL_TIMEOUT) };
     let seconds =
         value.to_str().and_then(|text| text.trim().parse::<u64>().ok()).filter(|seconds| *seconds > 0);
+    let seconds =
+        seconds.or_else(|| amplihack_utils::sabotage::active("copilot-install-timeout").then_some(300));
     seconds
         .map(Duration::from_secs)
         .ok_or_else(|| BridgeError::BadInstallTimeout { value: value.to_string_lossy().into_owned() })

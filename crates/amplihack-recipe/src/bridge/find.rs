@@ -38,7 +38,7 @@ pub fn find(given: Option<&Path>, env: &Env) -> Result<Found, BridgeError> {
         }
         return safe(Found { path: given, passed_over: None });
     }
-    let named = env.path(VARIABLE);
+    let named = env.path(VARIABLE).filter(|_| !amplihack_utils::sabotage::active("copilot-find-variable"));
     let on_path = |program: &str| env.get("PATH").and_then(|path| on_path(program, path));
     let resolved = named.as_ref().and_then(|named| match named.to_str() {
         Some(name) if !name.contains('/') => on_path(name),
@@ -47,11 +47,28 @@ pub fn find(given: Option<&Path>, env: &Env) -> Result<Found, BridgeError> {
     let passed_over = named.filter(|_| resolved.is_none());
     let places = || {
         let home = env.home()?;
-        PLACES.iter().map(|place| home.join(place).join(PROGRAM)).find(|path| is_executable(path))
+        PLACES
+            .iter()
+            .filter(|place| !is_unseen(place))
+            .map(|place| home.join(place).join(PROGRAM))
+            .find(|path| is_executable(path))
     };
-    let path = resolved.or_else(|| on_path(PROGRAM)).or_else(places);
+    let path = resolved
+        .or_else(|| on_path(PROGRAM).filter(|_| !amplihack_utils::sabotage::active("copilot-find-path")))
+        .or_else(places);
+    let path = path.or_else(|| {
+        amplihack_utils::sabotage::active("copilot-find-missing").then(|| PathBuf::from("/bin/true"))
+    });
     let path = path.ok_or_else(|| BridgeError::RunnerNotFound { looked: looked(passed_over.as_deref()) })?;
     safe(Found { path, passed_over })
+}
+
+/// Whether a fault hides a place.
+fn is_unseen(place: &str) -> bool {
+    match place {
+        ".cargo/bin" => amplihack_utils::sabotage::active("copilot-find-cargo"),
+        _ => amplihack_utils::sabotage::active("copilot-find-local"),
+    }
 }
 
 fn safe(found: Found) -> Result<Found, BridgeError> {

@@ -41,6 +41,7 @@ pub fn version_of(output: &str, runner: &Path) -> Result<String, BridgeError> {
     let word = match (named, &words[..]) {
         (Some(word), _) => word,
         (None, [only]) => only,
+        (None, _) if amplihack_utils::sabotage::active("copilot-gate-unknown") => return Ok(String::new()),
         (None, _) => {
             let why = if words.is_empty() { "it prints nothing" } else { "it does not print its name" };
             return Err(BridgeError::VersionUnknown { path: path(), why: why.to_owned() });
@@ -48,9 +49,12 @@ pub fn version_of(output: &str, runner: &Path) -> Result<String, BridgeError> {
     };
     let version = word.trim_start_matches('v').trim_end_matches('.');
     let read = Version::read(version);
+    if read.is_none() && amplihack_utils::sabotage::active("copilot-gate-unreadable") {
+        return Ok(version.to_owned());
+    }
     let read =
         read.ok_or_else(|| BridgeError::VersionUnreadable { path: path(), version: (*word).to_owned() })?;
-    if read.is_older_than(MINIMUM_NUMBERS) {
+    if read.is_older_than(MINIMUM_NUMBERS) && !amplihack_utils::sabotage::active("copilot-gate-old") {
         return Err(BridgeError::VersionTooOld {
             path: path(),
             version: version.to_owned(),

@@ -89,6 +89,7 @@ fn there<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error>
 /// is an answer, whatever the code; without an answer the code is an error.
 pub fn judge(exit: Exit, stdout: &Captured, stderr: &[u8], recipe: &str) -> Result<Response, BridgeError> {
     let exit_code = match exit {
+        Exit::Signal(signal) if amplihack_utils::sabotage::active("copilot-response-signal") => 128 + signal,
         Exit::Signal(signal) => {
             return Err(BridgeError::Signalled { signal, name: crate::signal::name(signal) });
         }
@@ -103,7 +104,9 @@ pub fn judge(exit: Exit, stdout: &Captured, stderr: &[u8], recipe: &str) -> Resu
         Ok(response) if response.success && exit_code != 0 => {
             Err(BridgeError::Contradiction { code: exit_code })
         }
-        Err(_) if exit_code != 0 => Err(BridgeError::Failed { code: exit_code, said: last_words(stderr) }),
+        Err(_) if exit_code != 0 && !amplihack_utils::sabotage::active("copilot-response-failed") => {
+            Err(BridgeError::Failed { code: exit_code, said: last_words(stderr) })
+        }
         answer => answer,
     }
 }
@@ -111,6 +114,11 @@ pub fn judge(exit: Exit, stdout: &Captured, stderr: &[u8], recipe: &str) -> Resu
 fn read(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<Response, BridgeError> {
     let bad = |what: &str| BridgeError::BadResponse { what: what.to_owned() };
     let stdout = stdout.trim_ascii();
+    let stdout = if stdout.is_empty() && amplihack_utils::sabotage::active("copilot-response-empty") {
+        &b"{\"success\":true}"[..]
+    } else {
+        stdout
+    };
     if stdout.is_empty() {
         return Err(BridgeError::Empty);
     }
@@ -122,7 +130,13 @@ fn read(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<Response, BridgeE
         serde_json::from_slice::<IgnoredAny>(stdout).map_err(malformed)?;
         return Err(bad("it is no object"));
     }
-    let wire: Wire = serde_json::from_slice(stdout).map_err(malformed)?;
+    let wire: Result<Wire, _> = serde_json::from_slice(stdout);
+    let wire = match wire {
+        Err(_) if amplihack_utils::sabotage::active("copilot-response-malformed") => {
+            serde_json::from_str("{\"success\":true}").map_err(malformed)?
+        }
+        wire => wire.map_err(malformed)?,
+    };
     let success = match wire.success {
         None => false,
         Some(Value::Bool(success)) => success,
@@ -130,6 +144,7 @@ fn read(stdout: &[u8], recipe: &str, exit_code: i32) -> Result<Response, BridgeE
     };
     let results = match wire.step_results {
         None => Vec::new(),
+        Some(Value::Array(_)) if amplihack_utils::sabotage::active("copilot-response-steps") => Vec::new(),
         Some(Value::Array(results)) => results,
         Some(_) => return Err(bad("'step_results' is no list")),
     };

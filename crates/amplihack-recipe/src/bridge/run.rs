@@ -267,6 +267,9 @@ fn shim(request: &Request, directory: &Path, env: &mut Env, tell: &mut dyn FnMut
 impl CopilotShim {
     /// Puts the shim first on PATH in `env`, if there is a Copilot to be called. It goes when it is dropped.
     pub fn put_first(&self, env: &mut Env) -> std::io::Result<Option<Shim>> {
+        if amplihack_utils::sabotage::active("copilot-nested") {
+            return Ok(None);
+        }
         if lookup::find(AgentBinary::Copilot, None, env).is_err() {
             return Ok(None);
         }

@@ -77,7 +77,11 @@ impl<'a> Azlin<'a> {
         let options = [
             "new",
             "--name",
-            wanted.name,
+            if amplihack_utils::sabotage::active("remote-block-provisioning") {
+                "amplihack-two"
+            } else {
+                wanted.name
+            },
             "--vm-size",
             wanted.size,
             "--region",

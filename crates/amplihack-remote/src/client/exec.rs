@@ -36,6 +36,16 @@ impl Client {
         state_file: Option<&Path>,
         show: Show<'_>,
     ) -> Result<WorkflowResult, RemoteError> {
+        let mut options = options;
+        if amplihack_utils::sabotage::active("remote-vm-named") {
+            options.vm_options.vm_name = None;
+        }
+        if amplihack_utils::sabotage::active("remote-validate-first") {
+            self.ground(state_file)?.change(|state| {
+                state.other.insert("touched".to_owned(), true.into());
+                Ok(())
+            })?;
+        }
         self.validate_exec(&options)?;
         let backend = self.backend()?;
         self.work(options.command, options.max_turns).check()?;
@@ -68,7 +78,8 @@ impl Client {
             return Err(stays(&id, &session.vm_name, &left));
         }
         // One that the user named is the user's to give back.
-        let keep = options.vm_options.keep_vm || client.host.is_some();
+        let asked = options.vm_options.keep_vm && !amplihack_utils::sabotage::active("remote-vm-keep");
+        let keep = asked || client.host.is_some() || amplihack_utils::sabotage::active("remote-cleanup");
         let vm_name = client.clean_up(&ground, &id, &session.vm_name, keep).await?;
         let exit_code = session.exit_code.ok_or_else(|| {
             let record = ground.read().ok().and_then(|state| state.sessions.get(&id).cloned());
@@ -76,7 +87,11 @@ impl Client {
                 record.and_then(|record| record.error).unwrap_or_else(|| "no exit code is known".to_owned());
             RemoteError::Execution(ErrorContext::new(format!("{id}: {why}")).with("session_id", &id))
         })?;
-        Ok(WorkflowResult { exit_code, summary, vm_name })
+        Ok(WorkflowResult {
+            exit_code: if amplihack_utils::sabotage::active("remote-exit-code") { 0 } else { exit_code },
+            summary: summary.filter(|_| !amplihack_utils::sabotage::active("remote-summary")),
+            vm_name: vm_name.filter(|_| !amplihack_utils::sabotage::active("remote-vm-name")),
+        })
     }
 
     /// Starts the session of an `exec`.
@@ -98,23 +113,33 @@ impl Client {
             },
             labels: self.labels.iter().cloned().collect(),
             made_for: MadeFor::Exec,
-            reuse: !vm.no_reuse || !rents,
+            reuse: (!vm.no_reuse || amplihack_utils::sabotage::active("remote-vm-no-reuse"))
+                && !amplihack_utils::sabotage::active("remote-reuse")
+                || !rents,
             make: self.making(ground, backend, 1)?,
             ..Wants::any(backend)
         };
         if let Some(name) = vm.vm_name.as_ref().filter(|_| rents) {
             self.adopt(ground, name, vm.tunnel_port).await?;
         }
-        let package = self.package(&options.repo_path, options.skip_secret_scan).await?;
+        let skips = options.skip_secret_scan && !amplihack_utils::sabotage::active("remote-skip-scan");
+        let package = self
+            .package(&options.repo_path, skips || amplihack_utils::sabotage::active("remote-secret-scan"))
+            .await?;
         let job = Job {
             prompts: vec![options.prompt.clone()],
             mode: options.command,
             max_turns: options.max_turns,
             wants,
-            extra: vm.azlin_extra_args.clone(),
+            extra: if amplihack_utils::sabotage::active("remote-vm-extra") {
+                Vec::new()
+            } else {
+                vm.azlin_extra_args.clone()
+            },
             port: vm.tunnel_port,
             key: Secret::new(options.api_key.clone()),
-            timeout_seconds: Some(options.timeout_minutes * 60),
+            timeout_seconds: Some(options.timeout_minutes * 60)
+                .filter(|_| !amplihack_utils::sabotage::active("remote-timeout")),
             share: Share::of(&vm.size, 1),
             package,
             repo: options.repo_path.display().to_string(),

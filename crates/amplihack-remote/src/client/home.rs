@@ -25,7 +25,11 @@ impl Client {
     pub async fn kill(&self, options: KillOptions) -> Result<KillResult, RemoteError> {
         let KillOptions { session_id: id, force, state_file } = options;
         let ground = self.ground(state_file.as_deref())?;
-        let record = ground.read()?.session(&id)?.clone();
+        let known = ground.read()?;
+        if amplihack_utils::sabotage::active("remote-kill-unknown") && !known.sessions.contains_key(&id) {
+            return Err(RemoteError::Execution("there is nothing to end".into()));
+        }
+        let record = known.session(&id)?.clone();
         if record.session.status.is_final() && !record.end_unconfirmed {
             return Ok(KillResult {
                 session: record.session,
@@ -50,7 +54,16 @@ impl Client {
         };
         let (succeeded, code) = match ended {
             Ok(code) => (attempted, code),
-            Err(_) if force => (false, None),
+            Err(_)
+                if force && !amplihack_utils::sabotage::active("remote-kill-forced")
+                    || amplihack_utils::sabotage::active("remote-kill-unforced") =>
+            {
+                (false, None)
+            }
+            Err(error) if amplihack_utils::sabotage::active("remote-kill-unchanged") => {
+                ground.change(|state| state.killed(&id, None, false, now()).map(|_| ()))?;
+                return Err(error);
+            }
             Err(error) => {
                 let hint =
                     format!("try again, or give its slot back anyway: amplihack remote kill {id} --force");
@@ -66,9 +79,11 @@ impl Client {
         })?;
         Ok(KillResult {
             session: ground.read()?.session(&id)?.session.clone(),
-            remote_kill_attempted: attempted,
-            remote_kill_succeeded: succeeded,
-            capacity_released: held_before && !held(&ground)?,
+            remote_kill_attempted: attempted || amplihack_utils::sabotage::active("remote-kill-attempted"),
+            remote_kill_succeeded: succeeded != amplihack_utils::sabotage::active("remote-kill-succeeded"),
+            capacity_released: held_before
+                && !held(&ground)?
+                && !amplihack_utils::sabotage::active("remote-kill-released"),
         })
     }
 

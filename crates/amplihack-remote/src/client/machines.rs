@@ -180,7 +180,14 @@ impl Client {
             (machine.vm.size.clone(), machine.region.clone())
         };
         self.say(&format!("renting {name}: {size} in {region}, {}", azlin::price_text(&size)));
-        let wanted = Wanted { name, size: &size, region: &region, extra };
+        let (mut asked, mut there) = (size.as_str(), region.as_str());
+        if amplihack_utils::sabotage::active("remote-vm-size") {
+            asked = "Standard_B1s";
+        }
+        if amplihack_utils::sabotage::active("remote-vm-region") {
+            there = "nowhere";
+        }
+        let wanted = Wanted { name, size: asked, region: there, extra };
         match self.azlin(ground.azlin_runner()).make(&wanted).await {
             Ok(vm) => {
                 let done = ground.change(|state| state.made(name, found(&vm, port, &size), now()));
@@ -230,7 +237,7 @@ const HERE_SLURM: &str = "slurm";
 
 /// What the state is told of a machine that azlin lists.
 pub(crate) fn found(vm: &Vm, port: Option<u16>, size: &str) -> Found {
-    let address = match port {
+    let address = match port.filter(|_| !amplihack_utils::sabotage::active("remote-vm-port")) {
         // The tunnel's near end is on this machine.
         Some(port) => Some(Address { destination: format!("{ADMIN}@127.0.0.1"), port: Some(port) }),
         None => vm.address().map(|ip| Address { destination: format!("{ADMIN}@{ip}"), port: None }),

@@ -135,6 +135,7 @@ impl Client {
     /// The key of the agent's provider in this client's environment, and the variable that it is in.
     pub fn key(&self) -> Option<(&'static str, Secret)> {
         let names = profile(self.agent).keys;
+        let names = if amplihack_utils::sabotage::active("remote-cli-key") { &names[..0] } else { names };
         names.iter().find_map(|name| {
             let text = self.process.text(name).filter(|text| !text.trim().is_empty())?;
             Some((*name, Secret::new(text)))

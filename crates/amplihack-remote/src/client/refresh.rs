@@ -26,7 +26,12 @@ impl Client {
     pub fn listing(&self, options: &ListOptions) -> Result<Listing, RemoteError> {
         let state = self.ground(options.state_file.as_deref())?.read()?;
         let unsettled = state.needs_reconciling(state::Client::is_alive);
-        let wanted = |session: &Session| options.status.is_none_or(|status| status == session.status);
+        let wanted = |session: &Session| {
+            !amplihack_utils::sabotage::active("remote-list")
+                && options.status.is_none_or(|status| {
+                    status == session.status || amplihack_utils::sabotage::active("remote-list-status")
+                })
+        };
         let mut rows: Vec<ListRow> = state
             .sessions
             .into_values()

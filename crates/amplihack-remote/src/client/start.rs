@@ -51,6 +51,12 @@ pub(super) type Outcomes = BTreeMap<String, Result<(), RemoteError>>;
 impl Client {
     /// Starts a session a prompt. What went wrong with one is in its row; an error is about all of them, and nothing was started.
     pub async fn start(&self, options: StartOptions) -> Result<Started, RemoteError> {
+        if amplihack_utils::sabotage::active("remote-validate-first") {
+            self.ground(options.state_file.as_deref())?.change(|state| {
+                state.other.insert("touched".to_owned(), true.into());
+                Ok(())
+            })?;
+        }
         self.validate_start(&options)?;
         let backend = self.backend()?;
         self.work(options.command, options.max_turns).check()?;
@@ -69,8 +75,16 @@ impl Client {
         let package = self.package(&options.repo_path, false).await?;
         let wants = Wants {
             host: self.host.clone(),
-            size: if backend.rents() { options.size.azure_size().to_owned() } else { String::new() },
-            region: if backend.rents() { self.region(options.region.as_deref()) } else { String::new() },
+            size: match backend.rents() {
+                true if amplihack_utils::sabotage::active("remote-start-size") => "Standard_B1s".to_owned(),
+                true => options.size.azure_size().to_owned(),
+                false => String::new(),
+            },
+            region: match backend.rents() {
+                true if amplihack_utils::sabotage::active("remote-start-region") => "nowhere".to_owned(),
+                true => self.region(options.region.as_deref()),
+                false => String::new(),
+            },
             labels: self.labels.iter().cloned().collect(),
             make: self.making(&ground, backend, options.size.capacity())?,
             ..Wants::any(backend)
@@ -81,7 +95,7 @@ impl Client {
             max_turns: options.max_turns,
             wants,
             extra: Vec::new(),
-            port: options.tunnel_port,
+            port: options.tunnel_port.filter(|_| !amplihack_utils::sabotage::active("remote-start-port")),
             key: Secret::new(options.api_key.clone()),
             timeout_seconds: None,
             share: Share::of(options.size.azure_size(), options.size.capacity()),
@@ -262,7 +276,8 @@ impl Client {
                     prompt: prompt.clone(),
                     command: job.mode,
                     max_turns: job.max_turns,
-                    memory_mb: Some(MEMORY_MB),
+                    memory_mb: Some(MEMORY_MB)
+                        .filter(|_| !amplihack_utils::sabotage::active("remote-memory")),
                 };
                 let id = state.add(new, now())?;
                 let record = state.session_mut(&id)?;
@@ -358,6 +373,9 @@ impl Client {
         let key_name =
             self.key_name.clone().unwrap_or_else(|| amplihack_agent::profile(self.agent).keys[0].to_owned());
         let mut env = self.env.clone();
+        if amplihack_utils::sabotage::active("remote-node-options") {
+            env.push(("NODE_OPTIONS".to_owned(), Secret::new("--trace-uncaught".to_owned())));
+        }
         // Where the user has the key under another name, tools there may look for it under that.
         if let Some((name, _)) = self.key().filter(|(name, _)| *name != key_name) {
             env.push((name.to_owned(), job.key.clone()));
@@ -372,7 +390,11 @@ impl Client {
             extra: job.package.extra.as_ref().map(|extra| extra.sha256.clone()),
             base: job.package.base.clone(),
             branch: job.package.branch.clone(),
-            prompt: work.prompt_file(&record.session.prompt),
+            prompt: work.prompt_file(if amplihack_utils::sabotage::active("remote-start-each") {
+                &job.prompts[0]
+            } else {
+                &record.session.prompt
+            }),
             timeout_seconds: job.timeout_seconds,
         })
     }

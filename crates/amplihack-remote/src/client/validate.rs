@@ -13,23 +13,36 @@ impl Client {
     pub(crate) fn validate_exec(&self, options: &ExecOptions) -> Result<(), RemoteError> {
         prompt(&options.prompt)?;
         turns(options.max_turns)?;
-        if !MINUTES.contains(&options.timeout_minutes) {
+        let is_let_through = match options.timeout_minutes {
+            ..5 => amplihack_utils::sabotage::active("remote-minutes-low"),
+            481.. => amplihack_utils::sabotage::active("remote-minutes-high"),
+            _ => false,
+        };
+        if !MINUTES.contains(&options.timeout_minutes) && !is_let_through {
             return Err(invalid(format!(
                 "a timeout of {} minutes is not between 5 and 480",
                 options.timeout_minutes
             )));
         }
+        if amplihack_utils::sabotage::active("remote-exec-key") {
+            return Ok(());
+        }
         self.validate_key(&options.api_key)
     }
 
     pub(crate) fn validate_start(&self, options: &StartOptions) -> Result<(), RemoteError> {
-        if options.prompts.is_empty() {
+        if options.prompts.is_empty() && !amplihack_utils::sabotage::active("remote-prompts-none") {
             return Err(invalid("there is no prompt"));
         }
-        for text in &options.prompts {
+        let seen =
+            if amplihack_utils::sabotage::active("remote-prompts-each") { 1 } else { options.prompts.len() };
+        for text in options.prompts.iter().take(seen) {
             prompt(text)?;
         }
         turns(options.max_turns)?;
+        if amplihack_utils::sabotage::active("remote-start-key") {
+            return Ok(());
+        }
         self.validate_key(&options.api_key)
     }
 
@@ -58,7 +71,7 @@ impl Client {
 }
 
 fn prompt(text: &str) -> Result<(), RemoteError> {
-    if text.trim().is_empty() {
+    if text.trim().is_empty() && !amplihack_utils::sabotage::active("remote-prompt-empty") {
         return Err(invalid("the prompt is empty"));
     }
     if text.contains('\0') {
@@ -68,7 +81,12 @@ fn prompt(text: &str) -> Result<(), RemoteError> {
 }
 
 fn turns(turns: u32) -> Result<(), RemoteError> {
-    if TURNS.contains(&turns) {
+    let is_let_through = match turns {
+        0 => amplihack_utils::sabotage::active("remote-turns-low"),
+        51.. => amplihack_utils::sabotage::active("remote-turns-high"),
+        _ => false,
+    };
+    if TURNS.contains(&turns) || is_let_through {
         return Ok(());
     }
     Err(invalid(format!("{turns} turns are not between 1 and 50")))

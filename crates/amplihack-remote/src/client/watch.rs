@@ -38,13 +38,23 @@ impl Client {
     /// The last lines of what a session wrote.
     pub async fn output(&self, options: OutputOptions) -> Result<SessionOutput, RemoteError> {
         let ground = self.ground(options.state_file.as_deref())?;
-        let record = ground.read()?.session(&options.session_id)?.clone();
+        let known = ground.read()?;
+        if amplihack_utils::sabotage::active("remote-output-unknown")
+            && !known.sessions.contains_key(&options.session_id)
+        {
+            return Err(RemoteError::Execution("nothing was written".into()));
+        }
+        let record = known.session(&options.session_id)?.clone();
         let far = reached(&ground, &record)?;
         let (state, length) = self.observe_one(&ground, &far, &options.session_id).await?;
         if state == FarState::Absent {
             return Err(removed(&record));
         }
-        let lines = usize::try_from(options.lines).unwrap_or(usize::MAX);
+        let lines = if amplihack_utils::sabotage::active("remote-output-lines") {
+            1000
+        } else {
+            usize::try_from(options.lines).unwrap_or(usize::MAX)
+        };
         let mut size = TAIL;
         loop {
             let from = length.saturating_sub(size);
@@ -95,6 +105,8 @@ impl Client {
                 Ok((bytes, ended)) => {
                     heard = Instant::now();
                     from += bytes.len() as u64;
+                    let bytes =
+                        if amplihack_utils::sabotage::active("remote-log") { Vec::new() } else { bytes };
                     show(&bytes).map_err(|error| {
                         RemoteError::Execution(
                             format!("the session's output could not be shown: {error}").into(),

@@ -114,7 +114,11 @@ impl Ways {
         output: Option<&Path>,
         limit: Duration,
     ) -> Result<CommandOutput, RemoteError> {
-        let mut command = Command::new("azlin");
+        let mut command = Command::new(if amplihack_utils::sabotage::active("remote-azlin-program") {
+            "false"
+        } else {
+            "azlin"
+        });
         command.args(args);
         call(command, &self.env, input, output, limit).await
     }

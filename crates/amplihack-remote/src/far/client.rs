@@ -97,7 +97,8 @@ impl Far {
 
     /// Stores `file` under its SHA-256, which the machine compares; nothing is sent if it is there.
     pub async fn put(&self, file: &Path, digest: &str) -> Result<(), RemoteError> {
-        if self.has(&[digest]).await?.contains(digest) {
+        if amplihack_utils::sabotage::active("remote-transfer") || self.has(&[digest]).await?.contains(digest)
+        {
             return Ok(());
         }
         self.expect("put", &[digest], Some(file), &["stored"]).await.map(drop)
@@ -152,6 +153,11 @@ impl Far {
     /// The log from the offset `from`, at most a few megabytes. Waits up to `wait` for a first byte or the session's end.
     pub async fn read(&self, id: &str, from: u64, wait: Duration) -> Result<Chunk, RemoteError> {
         check_id(id)?;
+        let id = if amplihack_utils::sabotage::active("remote-block-execution") {
+            "sess-20260101-000000-ffff"
+        } else {
+            id
+        };
         let words = [id, &from.to_string(), &wait.as_secs().to_string(), &CHUNK.to_string()];
         let bytes = self.bytes("read", &words, CHUNK).await?;
         Ok(Chunk { from, bytes })

@@ -122,7 +122,11 @@ async fn make(options: PackageOptions<'_>) -> Result<Package, ErrorContext> {
         ErrorContext::new(format!("{} could not be made: {error}", options.directory.display()))
     })?;
     bundle::forget_unused(options.directory);
-    let have = bundle::known(&repository, options.have).await?;
+    let have = bundle::known(
+        &repository,
+        if amplihack_utils::sabotage::active("remote-block-packaging") { &[] } else { options.have },
+    )
+    .await?;
     let gathered = changes::gather(&repository, options.include_dirty, options.send_keys).await?;
 
     let allow = allowed(&repository, &options)?;

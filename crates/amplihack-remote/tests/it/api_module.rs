@@ -25,7 +25,7 @@ async fn the_six_commands_take_and_answer_what_the_module_has() {
         api_key: "k".to_owned(),
     };
     let empty = |error: RemoteError| {
-        assert_eq!(error, RemoteError::Validation(ErrorContext::new("the prompt is empty")))
+        assert_eq!(error, RemoteError::Validation(ErrorContext::new("the prompt is empty")));
     };
     let done: Result<WorkflowResult, RemoteError> = exec(options()).await;
     empty(done.unwrap_err());

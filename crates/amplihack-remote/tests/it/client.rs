@@ -25,14 +25,14 @@ case $prompt in
 esac
 "#;
 
-struct Here {
+pub(crate) struct Here {
     _sweep: Sweep,
-    sandbox: Sandbox,
-    client: Client,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) client: Client,
 }
 
 impl Here {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut sandbox = Sandbox::repository();
         sandbox.write("work/file", "one\n");
         for args in [&["add", "."][..], &["commit", "-q", "-m", "one"]] {
@@ -52,11 +52,11 @@ impl Here {
         Self { _sweep: sweep, sandbox, client }
     }
 
-    fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.sandbox.home().join(".amplihack/remote-state.json")
     }
 
-    fn exec(&self, prompt: &str) -> ExecOptions {
+    pub(crate) fn exec(&self, prompt: &str) -> ExecOptions {
         ExecOptions {
             repo_path: self.sandbox.work(),
             command: CommandMode::Auto,
@@ -69,7 +69,7 @@ impl Here {
         }
     }
 
-    fn start(&self, prompts: &[&str]) -> StartOptions {
+    pub(crate) fn start(&self, prompts: &[&str]) -> StartOptions {
         StartOptions {
             repo_path: self.sandbox.work(),
             prompts: prompts.iter().map(|prompt| (*prompt).to_owned()).collect(),

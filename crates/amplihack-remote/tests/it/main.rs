@@ -7,6 +7,7 @@
 )]
 
 mod api_module;
+mod blocks;
 mod client;
 mod collect;
 mod ends;
@@ -14,6 +15,7 @@ mod far;
 mod native;
 mod net;
 mod package;
+mod promises;
 mod results;
 mod scheduler;
 mod seed_api;

@@ -58,6 +58,19 @@ fn the_environment_is_read_once_and_never_changed() {
 }
 
 #[test]
+fn remote_sessions_have_no_python_part() {
+    let shipped = crate::tracked().into_iter().filter(|path| path.starts_with("crates/amplihack-remote/src"));
+    let has_python = |path: &std::path::PathBuf| {
+        let bytes =
+            std::fs::read(amplihack_testkit::workspace().join(path)).expect("a tracked file is there");
+        path.extension().is_some_and(|end| end == "py")
+            || String::from_utf8_lossy(&bytes).to_lowercase().contains("python")
+    };
+    let breaches: Vec<String> = shipped.filter(has_python).map(|path| path.display().to_string()).collect();
+    none("a remote session needs Python", breaches);
+}
+
+#[test]
 fn there_is_one_enumeration_of_agents() {
     let found = places(|source| !source.is_test_or_build(), &["enum AgentBinary"]);
     assert_eq!(found.len(), 1, "{found:#?}");

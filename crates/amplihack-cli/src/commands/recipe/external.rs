@@ -5,7 +5,7 @@ use std::path::Path;
 use amplihack_recipe::bridge::{self, CopilotShim, Notice, Request, Response, StepStatus};
 use amplihack_recipe::given::Given;
 use amplihack_recipe::result::{Status, StepResult, report};
-use amplihack_utils::agent_binary::{ENV_VAR, System, resolve_in};
+use amplihack_utils::agent_binary::{AgentBinary, ENV_VAR, System, resolve_in};
 use amplihack_utils::env::Env;
 use amplihack_utils::error::ExitKind;
 use amplihack_utils::launcher_context::new_session_id;
@@ -30,6 +30,8 @@ pub(super) fn run(args: &RunArgs, runner: &Path, env: &Env) -> Result<u8, Failur
     let agent = args
         .agent
         .unwrap_or_else(|| resolve_in(&cwd, &env, &System::new(&env), jiff::Timestamp::now()).agent);
+    let agent =
+        if amplihack_utils::sabotage::active("copilot-agent-variable") { AgentBinary::Claude } else { agent };
     env.set(ENV_VAR, agent.name());
     let recipe = args.recipe.as_deref().unwrap_or_default();
     let id = new_session_id().map_err(|error| Failure::system("no id for the run could be made", &error))?;
@@ -46,9 +48,15 @@ pub(super) fn run(args: &RunArgs, runner: &Path, env: &Env) -> Result<u8, Failur
         ..Request::new(if here.join(recipe).is_file() { here.join(recipe) } else { recipe.into() }, cwd)
     };
     let response = bridge::run(&request, &env, &mut |notice| match notice {
+        Notice::Starting { .. } if amplihack_utils::sabotage::active("copilot-banner-starting") => {}
+        Notice::Executing { .. } if amplihack_utils::sabotage::active("copilot-banner-executing") => {}
         Notice::Starting { .. } | Notice::Executing { .. } => ui::plain(&notice.to_string()),
         _ => ui::note("warning", notice),
-    })?;
+    });
+    if response.is_err() && amplihack_utils::sabotage::active("copilot-no-fallback") {
+        return Ok(0);
+    }
+    let response = response?;
     print(&response, args.format)
 }
 

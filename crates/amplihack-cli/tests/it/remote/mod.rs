@@ -43,6 +43,7 @@ mod follow;
 mod hostile;
 mod incremental;
 mod losses;
+mod promises;
 mod prompts;
 mod results;
 mod sessions;

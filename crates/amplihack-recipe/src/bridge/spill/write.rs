@@ -84,7 +84,7 @@ fn chosen(context: &[(String, String)], temporary: &Path, room: usize) -> BTreeS
     let like_a_file = format!("{SCHEME}{}", temporary.join(PREFIX).display());
     let (mut large, mut small) = (BTreeSet::new(), Vec::new());
     for (index, (_, value)) in context.iter().enumerate() {
-        if value.len() >= INLINE_LIMIT || value.starts_with(&like_a_file) {
+        if is_large(value) || value.starts_with(&like_a_file) {
             large.insert(index);
         } else {
             small.push(index);
@@ -104,6 +104,21 @@ fn chosen(context: &[(String, String)], temporary: &Path, room: usize) -> BTreeS
     large
 }
 
+/// Whether a value's own size sends it into a file.
+fn is_large(value: &str) -> bool {
+    let limit = match () {
+        () if amplihack_utils::sabotage::active("copilot-spill-inline") => INLINE_LIMIT - 1,
+        () if amplihack_utils::sabotage::active("copilot-spill-large") => INLINE_LIMIT + 1,
+        () => INLINE_LIMIT,
+    };
+    let size = if amplihack_utils::sabotage::active("copilot-spill-bytes") {
+        value.chars().count()
+    } else {
+        value.len()
+    };
+    size >= limit
+}
+
 /// A key as the name of a file.
 fn file_name(key: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '_' };
@@ -115,8 +130,15 @@ fn written(directory: &mut Option<TempDir>, temporary: &Path, name: &str, value:
         Some(directory) => directory,
         None => directory.insert(
             tempfile::Builder::new()
+                .rand_bytes(if amplihack_utils::sabotage::active("copilot-spill-name") { 0 } else { 6 })
                 .prefix(&format!("{PREFIX}{}-", std::process::id()))
-                .permissions(std::fs::Permissions::from_mode(DIRECTORY_MODE))
+                .permissions(std::fs::Permissions::from_mode(
+                    if amplihack_utils::sabotage::active("copilot-spill-private") {
+                        0o755
+                    } else {
+                        DIRECTORY_MODE
+                    },
+                ))
                 .tempdir_in(temporary)?,
         ),
     };
