@@ -146,7 +146,7 @@ fn any_input() -> impl Strategy<Value = TurnInput> {
     let flags = (any::<bool>(), any::<bool>(), proptest::bool::weighted(0.2));
     let answered = (turn_end, proptest::option::of(status), flags, 0_u32..3).prop_map(
         |(end, status, (alive, resumed, cut), denials)| {
-            TurnInput::Answered(Answer { alive, resumed, cut, denials, ..answer(end, status) })
+            TurnInput::Answered(Answer { cut, alive, resumed, denials, ..answer(end, status) })
         },
     );
     prop_oneof![
