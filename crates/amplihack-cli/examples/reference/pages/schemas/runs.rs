@@ -209,6 +209,7 @@ fn step() -> Value {
         ("signal?", integer()),
         ("skipped_reason?", text()),
         ("attempts?", count()),
+        ("warnings?", list(text())),
         ("output_bytes?", count()),
         ("log?", text()),
         ("agent?", of_agent),
