@@ -304,5 +304,5 @@ fn copilot_tells_that_it_was_interrupted() {
 /// It ends with 0 and without a record: who ended it has to know.
 #[test]
 fn gemini_does_not_tell_that_it_was_interrupted() {
-    interrupted(AgentBinary::Gemini, |end| assert_eq!(end.name(), "failed", "{end:?}"));
+    interrupted(AgentBinary::Gemini, |end| assert_eq!(end.name(), "no_result", "{end:?}"));
 }

@@ -60,14 +60,14 @@ fn texts(events: &[Envelope]) -> Vec<&str> {
 fn a_run_is_its_events_and_one_end() {
     let (events, finished) = events(script("echo 'TEXT'; printf '%s\\r\\n' 'RESULT'"));
     assert_eq!(texts(&events), [" hi "]);
-    assert!(finished.is_success(), "{:?}", finished);
+    assert!(finished.is_success(), "{finished:?}");
     assert_eq!(finished.event.summary.text.as_deref(), Some("done"));
 }
 
 #[test]
 fn stderr_of_any_length_holds_nothing_up() {
     let (_, finished) = events(script("head -c 300000 /dev/zero | tr '\\0' 'e' >&2; echo 'RESULT'"));
-    assert!(finished.is_success(), "{:?}", finished);
+    assert!(finished.is_success(), "{finished:?}");
 }
 
 #[test]
@@ -95,14 +95,14 @@ fn a_line_that_is_no_json_is_told_and_the_next_one_is_read() {
 fn one_that_stays_after_its_result_is_ended_and_was_a_success() {
     let started = Instant::now();
     let (_, finished) = events(script(&format!("echo 'RESULT'; {LONG}")));
-    assert!(finished.is_success(), "{:?}", finished);
+    assert!(finished.is_success(), "{finished:?}");
     assert!(started.elapsed() < Duration::from_secs(10));
 }
 
 #[test]
 fn a_grandchild_that_keeps_stdout_open_keeps_nothing_open() {
     let (_, finished) = events(script(&format!("setsid {LONG} & echo 'RESULT'")));
-    assert!(finished.is_success(), "{:?}", finished);
+    assert!(finished.is_success(), "{finished:?}");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_slow_reader_loses_nothing_and_is_no_silence_of_the_agent() {
         (count, run.wait().await.unwrap())
     });
     assert_eq!(count, 3000);
-    assert!(finished.is_success(), "{:?}", finished);
+    assert!(finished.is_success(), "{finished:?}");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn five_hundred_runs_at_once_end_without_a_thread_each() {
         let mut most = 0;
         while let Some(finished) = set.join_next().await {
             let finished = finished.unwrap();
-            assert!(finished.is_success(), "{:?}", finished);
+            assert!(finished.is_success(), "{finished:?}");
             assert_eq!(finished.survivors, []);
             most = most.max(threads());
         }
