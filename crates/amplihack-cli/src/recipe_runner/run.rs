@@ -15,7 +15,7 @@ use amplihack_recipe::plan::{CompileError, Mode, Plan, compile, describe};
 use amplihack_recipe::progress::{Lines, TransitionLog};
 use amplihack_recipe::result::{RunResult, StepResult, report};
 use amplihack_recipe::run::{AgentDoor, Done, Execution, Launcher, Retry, Settings, depth, dry_run, execute};
-use amplihack_utils::agent_binary::{Source, System, resolve_in, validate};
+use amplihack_utils::agent_binary::{Source, System, has_context_file, resolve_in, validate};
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::new_session_id;
 use amplihack_utils::sys;
@@ -156,11 +156,13 @@ fn agent(args: &RunArgs, env: &Env, cwd: &Path) -> Result<AgentBinary, Refusal> 
     if let Some(name) = &args.agent_binary {
         return validate(name).map_err(|reason| (format!("the value of --agent-binary {reason}"), PARSE));
     }
-    let resolved = resolve_in(cwd, env, &System::new(env), jiff::Timestamp::now());
+    let (live, now) = (System::new(env), jiff::Timestamp::now());
+    let resolved = resolve_in(cwd, env, &live, now);
     if amplihack_utils::sabotage::active("routing-recipe-runner") {
         return Ok(AgentBinary::Claude);
     }
-    Ok(if resolved.source == Source::Default { AgentBinary::Claude } else { resolved.agent })
+    let is_silent = resolved.source == Source::Default && !has_context_file(cwd, env, &live, now);
+    Ok(if is_silent { AgentBinary::Claude } else { resolved.agent })
 }
 
 fn door(args: &RunArgs, env: &Env, cwd: &Path) -> Result<AgentDoor, Refusal> {

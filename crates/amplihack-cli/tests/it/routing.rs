@@ -236,6 +236,13 @@ fn the_recipe_runner_starts_the_agent_in_charge_and_leaves_it_in_charge() {
     assert_eq!(started(&sandbox)[5..], ["claude"], "by hand");
     runner(&sandbox, &["--agent-binary", "copilot"]).assert_code(0);
     assert_eq!(started(&sandbox)[6..], ["copilot"], "by option");
+
+    // A file that nobody can use is not silence: the runner answers as everybody does.
+    sandbox.unset("AMPLIHACK_AGENT_BINARY");
+    sandbox.write("work/.claude/runtime/launcher_context.json", "{");
+    runner(&sandbox, &[]).assert_code(0);
+    assert_eq!(started(&sandbox)[7..], ["copilot"]);
+    assert_eq!(which(&sandbox)["agent"], "copilot");
 }
 
 /// Every front end that starts an agent by a variable or an option.

@@ -309,7 +309,9 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
         }
         told
     };
-    let mut warnings = tell(&std::mem::take(&mut plan.notices));
+    // Said once for the whole run, by whoever read the configuration; in the result of each step that it concerns.
+    let mut warnings: Vec<String> = own.config.warnings.iter().map(ToString::to_string).collect();
+    warnings.extend(tell(&std::mem::take(&mut plan.notices)));
     let deadlines = Deadlines { total: ask.timeout, ..Deadlines::default() };
     let streams = Streams { deadlines, ..Streams::default() };
     let wanted = Wanted { raw: false, fail_on_denial: false };

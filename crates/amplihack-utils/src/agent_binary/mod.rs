@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) use liveness::MAX_ANCESTORS;
 pub use liveness::{AncestorLaunch, Liveness, System};
 pub(crate) use resolve::runtime_root;
-pub use resolve::{ENV_VAR, MARK_VAR, Resolved, Source, mark, resolve, resolve_in, resolve_with_source};
+pub use resolve::{
+    ENV_VAR, MARK_VAR, Resolved, Source, has_context_file, mark, resolve, resolve_in, resolve_with_source,
+};
 pub use validate::{MAX_NAME_BYTES, Rejected, validate};
 
 /// The agents that amplihack knows. The only enumeration of them.

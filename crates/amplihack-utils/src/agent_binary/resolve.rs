@@ -197,6 +197,11 @@ fn marked_session(env: &Env, agent: AgentBinary) -> Option<SessionId> {
 /// There is a context file, and it says nothing that may be believed.
 struct Unusable;
 
+/// Whether a context file stands where [`resolve_in`] looks, be it usable or not.
+pub fn has_context_file(cwd: &Path, env: &Env, live: &dyn Liveness, now: Timestamp) -> bool {
+    !matches!(from_file(cwd, env, live, now), Ok(None))
+}
+
 fn from_file(
     cwd: &Path,
     env: &Env,
