@@ -155,7 +155,7 @@ impl RunSpec {
 
 /// The variable by which a run's descendants are known.
 /// The variable that marks what belongs to a session.
-pub const SESSION_ID: &str = "AMPLIHACK_SESSION_ID";
+pub const SESSION_ID: &str = amplihack_utils::launcher_context::SESSION_VAR;
 
 impl Output {
     fn stdio(self) -> Stdio {
