@@ -274,7 +274,7 @@ impl Turns {
                 self.failures = 0;
                 return self.ask(self.phase, true, true);
             }
-            return self.end(RunOutcome::Failed, message);
+            return self.end(kind.outcome(), message);
         }
         // A session that cannot be gone on with costs nothing: it is left behind once.
         if session_gone && !self.lost_session {
@@ -288,7 +288,7 @@ impl Turns {
         }
         self.failures += 1;
         if self.failures > 1 {
-            return self.end(RunOutcome::Failed, message);
+            return self.end(kind.outcome(), message);
         }
         self.ask(self.phase, kind == FailKind::ContextLength, false)
     }

@@ -34,7 +34,10 @@ pub(crate) fn page() -> String {
     for outcome in RunOutcome::ALL {
         let code = match outcome {
             RunOutcome::Interrupted => "128 + n".to_owned(),
-            RunOutcome::Failed => "the agent's own, or 1".to_owned(),
+            RunOutcome::Failed => {
+                "the agent's own, or 1; 5 if nothing came before the startup deadline".to_owned()
+            }
+            RunOutcome::Stalled => "1; 5 after `--idle-timeout` of a launch".to_owned(),
             other => other.code().to_string(),
         };
         outcomes.row(&[&format!("`{outcome}`"), &code, &text(outcome.meaning())]);
