@@ -36,7 +36,9 @@ impl Counts {
 
     /// Counts the rows whose tests passed, but for those that a contract superseded.
     pub(crate) fn hold(&mut self, rows: &[&Row]) {
-        self.held = Some(rows.iter().filter(|row| !matches!(row.breach, Breach::Superseded | Breach::Argued)).count());
+        self.held = Some(
+            rows.iter().filter(|row| !matches!(row.breach, Breach::Superseded | Breach::Argued)).count(),
+        );
     }
 }
 
