@@ -16,7 +16,9 @@ use amplihack_utils::launcher_context::SessionId;
 use crate::error::LaunchError;
 use crate::notice::Notice;
 use crate::plan::Plan;
-use crate::start::{Hosting, LaunchReport, Prepared, SessionMark, Streams, denials, finish_notices, prepare};
+use crate::start::{
+    Hosting, LaunchReport, Prepared, SessionMark, Streams, finish_notices, prepare, take_denials,
+};
 
 /// The largest file of usage that is read.
 const MAX_USAGE_FILE: u64 = 1024 * 1024;
@@ -68,10 +70,7 @@ pub async fn start_events(
     let guard = guard.map(Arc::new);
     let judging = guard.clone();
     let judge = Box::new(move |end: &mut RunEnd| {
-        end.denials = denials(judging.as_deref());
-        if wanted.fail_on_denial {
-            end.hold_to_denials();
-        }
+        take_denials(end, judging.as_deref(), wanted.fail_on_denial);
         usage.and_then(|file| used(agent, &file))
     });
     let reading = Reading { decoder, journal, raw: wanted.raw, earlier, judge };

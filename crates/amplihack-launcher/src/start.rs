@@ -156,18 +156,19 @@ impl Launched {
     /// Waits for the end of the run.
     pub async fn wait(self) -> Result<LaunchReport, RunError> {
         let (mut end, stdout) = self.run.wait_for_end().await?;
-        end.denials = denials(self.guard.as_ref());
-        if self.fail_on_denial {
-            end.hold_to_denials();
-        }
+        take_denials(&mut end, self.guard.as_ref(), self.fail_on_denial);
         let notices = finish_notices(&end);
         Ok(LaunchReport { end, stdout, notices })
     }
 }
 
-/// The denials of a launch: unknown without a guard, and where its reports are gone.
-pub(crate) fn denials(guard: Option<&Written>) -> Denials {
-    guard.and_then(Written::denials).map_or(Denials::Unknown, Denials::Known)
+/// Takes the denials of a launch into its end: unknown without a guard, and where its reports are gone. With `fail_on_denial`,
+/// a success is held to them.
+pub(crate) fn take_denials(end: &mut RunEnd, guard: Option<&Written>, fail_on_denial: bool) {
+    end.denials = guard.and_then(Written::denials).map_or(Denials::Unknown, Denials::Known);
+    if fail_on_denial {
+        end.hold_to_denials();
+    }
 }
 
 /// Lines for a person about the end of a launch.

@@ -25,7 +25,9 @@ pub(super) fn run(
         while let Some(event) = launched.next().await? {
             match output {
                 OutputFormat::StreamJson => ui::data(&line(&event)?)?,
-                _ => events.push(event),
+                OutputFormat::Json => events.push(event),
+                // Its text is in the end.
+                OutputFormat::Text => {}
             }
         }
         Ok::<_, Failure>((launched.finish().await?, session, events))
