@@ -26,11 +26,11 @@ use ask::{Prompted, is_wide, request};
 use crate::claim::SCHEMA;
 use crate::error::AutoError;
 use crate::journal::{Entry, Journal};
-use crate::pictures::Pictures;
 use crate::process::Processes;
 use crate::progress::Progress;
 use crate::prompts::{Parts, prompt};
 use crate::race::Lane;
+use crate::snapshots::Snapshots;
 use crate::spec::Spec;
 use crate::turn::{given_up, why};
 use crate::turns::{Stop, TurnOutput};
@@ -145,7 +145,7 @@ struct Drive<'a> {
     signals: Interrupts,
     signal: Option<Signal>,
     deadline: Option<Instant>,
-    pictures: Option<Pictures>,
+    snapshots: Option<Snapshots>,
     /// The turn in flight was begun before and broken off.
     interrupted: bool,
     _lock: FileLock,
@@ -174,7 +174,7 @@ impl<'a> Drive<'a> {
             signals,
             signal: None,
             deadline,
-            pictures: None,
+            snapshots: None,
             interrupted: false,
             _lock: lock,
         })
@@ -208,9 +208,9 @@ impl<'a> Drive<'a> {
             directory: story.directory().display().to_string(),
             branch: story.worktree.as_ref().map(|tree| tree.branch.clone()),
         });
-        self.pictures = Pictures::of(&self.processes, story.directory(), &self.journal.directory).await?;
-        if let (Some(pictures), None) = (&self.pictures, &story.base) {
-            let tree = pictures.take(&self.processes).await?;
+        self.snapshots = Snapshots::open(&self.processes, story.directory(), &self.journal.directory).await?;
+        if let (Some(snapshots), None) = (&self.snapshots, &story.base) {
+            let tree = snapshots.capture(&self.processes).await?;
             self.journal.write(Entry::Based { tree })?;
         }
         if resumed {
@@ -262,7 +262,7 @@ impl<'a> Drive<'a> {
             verify: &story.spec.verify,
             test_command: story.spec.test_command.as_deref(),
             changes: story.changes == Some(true),
-            files: self.pictures.as_ref().zip(story.base.as_deref()),
+            files: self.snapshots.as_ref().zip(story.base.as_deref()),
             timeout: self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
         };
         let mut lane = self.place.lane.clone();

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::error::AutoError;
-use crate::pictures::Pictures;
 use crate::process::{CommandOutput, Processes};
+use crate::snapshots::Snapshots;
 use crate::turns::Checked;
 
 /// How long a command may take where no deadline says less.
@@ -62,7 +62,7 @@ pub struct Claimed<'a> {
     /// Whether the task asks for changes to files.
     pub changes: bool,
     /// The files, and how they were at the beginning; `None` outside a repository.
-    pub files: Option<(&'a Pictures, &'a str)>,
+    pub files: Option<(&'a Snapshots, &'a str)>,
     /// The most that it may take.
     pub timeout: Option<Duration>,
 }
@@ -87,9 +87,9 @@ pub async fn verify(
 ) -> Result<Result<Verification, Cut>, AutoError> {
     let until = claimed.timeout.map(|timeout| Instant::now() + timeout);
     let first = once(processes, claimed, until).await?;
-    if let (Ok((found, Some(before))), Some((pictures, _))) = (&first, claimed.files)
+    if let (Ok((found, Some(before))), Some((snapshots, _))) = (&first, claimed.files)
         && found.outcome == Checked::Passed
-        && pictures.take(processes).await? != *before
+        && snapshots.capture(processes).await? != *before
     {
         return Ok(once(processes, claimed, until).await?.map(|(found, _)| found));
     }
@@ -104,13 +104,13 @@ async fn once(
 ) -> Result<Result<(Verification, Option<String>), Cut>, AutoError> {
     let mut checks = Vec::new();
     let mut before = None;
-    if let Some((pictures, base)) = claimed.files {
-        let now = pictures.take(processes).await?;
+    if let Some((snapshots, base)) = claimed.files {
+        let now = snapshots.capture(processes).await?;
         if claimed.changes {
             let found = if now == base { "no file is other than at the beginning" } else { "" };
             checks.push(looked("the files changed", found.to_owned()));
         }
-        let markers = pictures.markers(processes, base, &now).await?;
+        let markers = snapshots.markers(processes, base, &now).await?;
         checks.push(looked("no conflict markers", markers.join("\n")));
         before = Some(now);
     }

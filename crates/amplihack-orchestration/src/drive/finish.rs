@@ -78,10 +78,10 @@ impl Drive<'_> {
     /// Keeps the diff, lets the worktree go or stay, and writes down the end.
     async fn close(&mut self, run: RunEnd) -> Result<Option<Tree>, AutoError> {
         let mut changed = None;
-        if let (Some(pictures), Some(base)) = (&self.pictures, self.journal.story.base.as_deref()) {
-            let now = pictures.take(&self.processes).await?;
+        if let (Some(snapshots), Some(base)) = (&self.snapshots, self.journal.story.base.as_deref()) {
+            let now = snapshots.capture(&self.processes).await?;
             changed = Some(now != base);
-            match pictures.diff(&self.processes, base, &now).await {
+            match snapshots.diff(&self.processes, base, &now).await {
                 Ok(diff) => {
                     let path = diff_path(&self.journal.directory);
                     write_atomic(&path, &diff, 0o600, Durability::Process).map_err(AutoError::file(&path))?;
@@ -103,8 +103,8 @@ impl Drive<'_> {
             }
         }
         self.journal.write(Entry::Ended { run, changed })?;
-        if let Some(pictures) = &self.pictures {
-            pictures.forget();
+        if let Some(snapshots) = &self.snapshots {
+            snapshots.forget();
         }
         // There need not be one.
         let _ = std::fs::remove_file(live_path(&self.journal.directory));

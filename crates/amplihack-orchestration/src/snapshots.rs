@@ -9,21 +9,25 @@ use crate::process::Processes;
 
 /// The most that is kept of a diff.
 const MAX_DIFF: usize = 8 * 1024 * 1024;
-/// What git says where it could not write the picture itself.
-const NO_PICTURE: &[&str] = &["index file corrupt", "unable to write", "No space left", "index.lock"];
+/// What git says where it could not write the snapshot itself.
+const NO_SNAPSHOT: &[&str] = &["index file corrupt", "unable to write", "No space left", "index.lock"];
 
-/// Takes pictures of the files of one repository's working tree.
+/// Takes snapshots of the files of one repository's working tree.
 #[derive(Debug)]
-pub struct Pictures {
+pub struct Snapshots {
     root: PathBuf,
     index: PathBuf,
     objects: PathBuf,
     alternates: PathBuf,
 }
 
-impl Pictures {
-    /// Pictures of the repository around `directory`, kept in the run's directory `keep`. `None` outside a repository.
-    pub async fn of(processes: &Processes, directory: &Path, keep: &Path) -> Result<Option<Self>, AutoError> {
+impl Snapshots {
+    /// Snapshots of the repository around `directory`, kept in the run's directory `keep`. `None` outside a repository.
+    pub async fn open(
+        processes: &Processes,
+        directory: &Path,
+        keep: &Path,
+    ) -> Result<Option<Self>, AutoError> {
         let mut paths = Vec::new();
         // One at a time: a path may have line breaks.
         for asked in [&["--show-toplevel"][..], &["--git-path", "objects"]] {
@@ -41,7 +45,7 @@ impl Pictures {
     }
 
     /// The files as they are now: all that git does not ignore.
-    pub async fn take(&self, processes: &Processes) -> Result<String, AutoError> {
+    pub async fn capture(&self, processes: &Processes) -> Result<String, AutoError> {
         let env = self.env();
         let add = |more: &'static [&str]| [&["add", "--all"][..], more, &["--", "."]].concat();
         let added = processes.git_says(&self.root, &env, add(&[])).await?;
@@ -49,7 +53,7 @@ impl Pictures {
             // A repository without a commit, or a file that cannot be read, must not hide the others.
             let left = processes.git_says(&self.root, &env, add(&["--ignore-errors"])).await?;
             let said = String::from_utf8_lossy(&left.stderr);
-            if NO_PICTURE.iter().any(|sign| said.contains(sign)) || left.late {
+            if NO_SNAPSHOT.iter().any(|sign| said.contains(sign)) || left.late {
                 let said = said.trim().replace('\n', "; ");
                 return Err(AutoError::Git { what: "look at the files", said });
             }
@@ -81,7 +85,7 @@ impl Pictures {
         Ok(markers.take(20).map(str::to_owned).collect())
     }
 
-    /// Removes what the pictures were made of.
+    /// Removes what the snapshots were made of.
     pub fn forget(&self) {
         // What stays costs room and nothing else.
         let _ = std::fs::remove_file(&self.index);
@@ -111,7 +115,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_picture_starts_nothing_that_the_repository_configures() {
+    async fn a_snapshot_starts_nothing_that_the_repository_configures() {
         let dir = tempfile::tempdir().unwrap();
         let (root, trap, sprung) = (dir.path().join("r"), dir.path().join("trap"), dir.path().join("sprung"));
         fs::create_dir(&root).unwrap();
@@ -132,11 +136,11 @@ mod tests {
         fs::write(root.join(".gitattributes"), "* filter=a=b\n").unwrap();
         fs::write(root.join("f"), "1\n").unwrap();
         let processes = Processes::new(env.clone(), Duration::from_secs(1), dir.path(), "r-1").unwrap();
-        let pictures = Pictures::of(&processes, &root, dir.path()).await.unwrap().unwrap();
-        let base = pictures.take(&processes).await.unwrap();
+        let snapshots = Snapshots::open(&processes, &root, dir.path()).await.unwrap().unwrap();
+        let base = snapshots.capture(&processes).await.unwrap();
         fs::write(root.join("f"), "2\n").unwrap();
-        let now = pictures.take(&processes).await.unwrap();
-        let diff = pictures.diff(&processes, &base, &now).await.unwrap();
+        let now = snapshots.capture(&processes).await.unwrap();
+        let diff = snapshots.diff(&processes, &base, &now).await.unwrap();
         assert!(String::from_utf8(diff).unwrap().contains("-1\n+2\n"));
         assert!(!sprung.exists(), "{}", fs::read_to_string(&sprung).unwrap_or_default());
     }
