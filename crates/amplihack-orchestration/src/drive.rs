@@ -91,7 +91,8 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
     let lock = hold(&directory, &id)?;
     let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str())?;
     let worktree = if spec.worktree {
-        let planned = Tree::plan(&processes, &home, &spec.cwd, id.as_str()).await;
+        let data = place.env.data_home().ok_or(AutoError::NoHome)?;
+        let planned = Tree::plan(&processes, &data, &spec.cwd, id.as_str()).await;
         if planned.is_err() {
             // Nothing has begun; what stays would be a directory without a run.
             let _ = std::fs::remove_dir_all(&directory);

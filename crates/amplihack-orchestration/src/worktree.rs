@@ -40,7 +40,7 @@ pub enum Fate {
 impl Tree {
     /// A worktree for the run `id` of the repository around `cwd`, on a branch of its own, from the commit that is checked out. It
     /// is not made yet.
-    pub async fn plan(processes: &Processes, home: &Path, cwd: &Path, id: &str) -> Result<Self, AutoError> {
+    pub async fn plan(processes: &Processes, data: &Path, cwd: &Path, id: &str) -> Result<Self, AutoError> {
         // One at a time: a path may have line breaks.
         let said = async |args: &[&str]| {
             let args = ["rev-parse", "--path-format=absolute"].iter().chain(args);
@@ -53,7 +53,8 @@ impl Tree {
             return Err(AutoError::NoCommit { repository });
         }
         let start = String::from_utf8_lossy(&head.stdout).trim().to_owned();
-        let path = home.join("worktrees").join(id);
+        let name = repository.file_name().unwrap_or_else(|| "root".as_ref());
+        let path = data.join("amplihack/worktrees").join(name).join(id);
         // Below a branch of that name there is no room for others.
         let taken = ["rev-parse", "--verify", "--quiet", "refs/heads/amplihack"];
         let taken = processes.git_says(cwd, &[], taken).await?.exit.success();

@@ -69,6 +69,13 @@ impl Env {
             .or_else(|| self.home().map(|home| home.join(".config")))
     }
 
+    /// The directory of the user's data files: `XDG_DATA_HOME`, else `~/.local/share`. `None` if neither is an absolute path.
+    pub fn data_home(&self) -> Option<PathBuf> {
+        self.path("XDG_DATA_HOME")
+            .filter(|home| home.is_absolute())
+            .or_else(|| self.home().map(|home| home.join(".local/share")))
+    }
+
     /// Where temporary files go: `TMPDIR` if it is an absolute path, else `/tmp`.
     pub fn temporary_dir(&self) -> PathBuf {
         self.path("TMPDIR").filter(|path| path.is_absolute()).unwrap_or_else(|| PathBuf::from("/tmp"))
@@ -491,5 +498,11 @@ pub const VARIABLES: &[Variable] = &[
         role: Role::Read,
         default: "~/.config",
         meaning: "Where the user's amplihack/config.toml, and Amp's settings, are looked for.",
+    },
+    Variable {
+        name: "XDG_DATA_HOME",
+        role: Role::Read,
+        default: "~/.local/share",
+        meaning: "Its amplihack/worktrees and amplihack/remote hold the work trees of unattended runs and of remote sessions.",
     },
 ];

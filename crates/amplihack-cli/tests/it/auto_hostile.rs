@@ -12,7 +12,8 @@ use crate::world::{amplihack, prepare};
 
 /// The directory of the only worktree that was kept.
 fn kept(sandbox: &Sandbox) -> Option<PathBuf> {
-    let mut trees = fs::read_dir(sandbox.home().join(".amplihack/worktrees")).ok()?.flatten();
+    let mut trees =
+        fs::read_dir(sandbox.home().join(".local/share/amplihack/worktrees/work")).ok()?.flatten();
     trees.next().map(|entry| entry.path())
 }
 

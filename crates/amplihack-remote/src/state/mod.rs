@@ -91,7 +91,7 @@ impl State {
         let session = Session {
             session_id: id.clone(),
             vm_name: String::new(),
-            workspace: format!("~/.amplihack/remote/sessions/{id}/repo"),
+            workspace: format!("~/.local/share/amplihack/remote/{id}/repo"),
             tmux_session: id.clone(),
             prompt: new.prompt,
             command: new.command.name().to_owned(),

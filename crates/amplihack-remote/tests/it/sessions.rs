@@ -218,7 +218,7 @@ async fn a_program_runs_as_it_would_by_hand() {
         assert_eq!(place.done(&spec).await, FarState::Ended(0), "{}", place.said(&spec.id));
         let log = std::fs::read_to_string(place.file(&spec.id, "log")).unwrap();
         let lines: Vec<&str> = log.lines().collect();
-        let repo = place.file(&spec.id, "repo");
+        let repo = place.path("root/work").join(&spec.id).join("repo");
         let first: Vec<&str> = lines[0].split('|').collect();
         assert_eq!(
             first[..4],

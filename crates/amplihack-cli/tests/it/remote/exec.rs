@@ -78,7 +78,7 @@ everywhere! {
         output.assert_code(1).assert_stdout_has("this is said");
         output.assert_stderr_has(&format!("nothing was deleted; try again: amplihack remote pull {id}"));
         assert_eq!(refs(world), [""; 0]);
-        let repo = world.far(&id).join("repo");
+        let repo = world.tree(&id);
         assert_eq!(std::fs::read_to_string(repo.join("dirty")).unwrap(), "dirty\n");
         if let Some(azlin) = &world.azlin {
             assert_eq!(azlin.vms().len(), 1);

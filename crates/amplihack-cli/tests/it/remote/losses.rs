@@ -22,7 +22,7 @@ everywhere! {
         output.assert_stderr_has("inner is a repository of its own, and its work stays in it; the work tree ");
         output.assert_stderr_has("/side has changes that are not committed");
         output.assert_stderr_has(&format!("give it up: amplihack remote pull {id} --remove --discard-results"));
-        assert_eq!(std::fs::read_to_string(world.far(&id).join("repo/inner/work")).unwrap(), "precious\n");
+        assert_eq!(std::fs::read_to_string(world.tree(&id).join("inner/work")).unwrap(), "precious\n");
         // What could be brought is here: all stashes, too.
         let here = format!("refs/remotes/remote-exec/{id}");
         assert_eq!(world.git(&["show", &format!("{here}/wip/{id}:new")]), "new");
@@ -35,7 +35,7 @@ everywhere! {
             world.run(&["pool", "gc", "--idle", "0s"]).assert_code(0).assert_stdout_has(" is kept: ");
             assert_eq!(azlin.vms().len(), 1);
         }
-        assert!(world.far(&id).join("repo/inner/work").exists());
+        assert!(world.tree(&id).join("inner/work").exists());
         world.run(&["pull", &id, "--remove", "--discard-results"]).assert_code(0);
         assert!(!world.far(&id).exists());
         // It is known what became of it.

@@ -27,10 +27,10 @@ everywhere! {
         assert_eq!(world.git(&["status", "--porcelain"]), before);
 
         // It is brought home while the session goes on, whose tree stays as it is.
-        let made = world.far(&id).join("repo/made");
+        let made = world.tree(&id).join("made");
         world.until("the agent's work", || made.exists());
         let tree = |world: &World| {
-            let repo = world.far(&id).join("repo");
+            let repo = world.tree(&id);
             let index = std::fs::read(repo.join(".git/index")).unwrap();
             let head = std::fs::read_to_string(repo.join(".git/HEAD")).unwrap();
             (index, head, std::fs::read_to_string(repo.join("file")).unwrap(), repo.join("kept").exists())

@@ -74,10 +74,10 @@ everywhere! {
         // Each has a work tree and a log of its own.
         for (id, prompt) in all.iter().zip(["good", "bad", "slow"]) {
             world.seen(id, "argv.1");
-            let words = world.far(id).join("repo/words");
+            let words = world.tree(id).join("words");
             world.until("the agent's file", || words.exists());
             world.until("what the agent wrote", || std::fs::read_to_string(&words).is_ok_and(|text| text == format!("{prompt}\n")));
-            assert_eq!(std::fs::read_to_string(world.far(id).join("repo/file")).unwrap(), "one\n");
+            assert_eq!(std::fs::read_to_string(world.tree(id).join("file")).unwrap(), "one\n");
         }
         world.until("the slow one", || !running(&word).is_empty());
         world.until("the slow one is seen", || {

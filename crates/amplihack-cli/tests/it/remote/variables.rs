@@ -30,7 +30,8 @@ everywhere! {
         assert!(seen(&first, "node").contains("--max-old-space-size=32768"), "{}", seen(&first, "node"));
         assert_eq!(seen(&second, "node"), "--own");
         for id in [&first, &second] {
-            assert!(seen(id, "place").trim_end().ends_with(&format!("/.amplihack/remote/sessions/{id}/repo")));
+            let place = seen(id, "place");
+            assert!(place.trim_end().ends_with(&format!("/.local/share/amplihack/remote/{id}/repo")), "{place}");
         }
         let missing = world.run(&["start", "--env", "NO_SUCH_VARIABLE", "do it"]);
         missing.assert_code(2).assert_stderr_has("--env NO_SUCH_VARIABLE");

@@ -234,6 +234,11 @@ impl World {
         self.home(id).join(".amplihack/remote/sessions").join(id)
     }
 
+    /// A session's work tree on its machine, seen from here.
+    pub(crate) fn tree(&self, id: &str) -> PathBuf {
+        self.home(id).join(".local/share/amplihack/remote").join(id).join("repo")
+    }
+
     /// What a session's agent wrote down under `name`, once it is there.
     #[track_caller]
     pub(crate) fn seen(&self, id: &str, name: &str) -> Vec<u8> {

@@ -51,7 +51,7 @@ fn assert_trees(sandbox: &Sandbox, runs: usize) {
     let written = (0..runs).filter(|number| number % 3 == 1).count();
     assert_eq!(list.matches("worktree ").count(), 1 + written, "{list}");
     assert!(!list.contains("locked") && !list.contains("prunable"), "{list}");
-    assert_eq!(names(&sandbox.home().join(".amplihack/worktrees")).len(), written);
+    assert_eq!(names(&sandbox.home().join(".local/share/amplihack/worktrees/work")).len(), written);
     assert_eq!(sandbox.run("git", ["status", "--porcelain"]).stdout_text(), "");
     procs::assert_none(&sandbox.everything());
 }

@@ -12,8 +12,9 @@ left_there() {
     fi
     printf 'left %s is a repository of its own, and its work stays in it\n' "$path"
   done
+  own=$(cd -P repo && pwd)
   git -C repo worktree list --porcelain | while IFS= read -r line; do
-    case $line in "worktree $(pwd -P)/repo") continue ;; 'worktree '*) path=${line#worktree } ;; *) continue ;; esac
+    case $line in "worktree $own") continue ;; 'worktree '*) path=${line#worktree } ;; *) continue ;; esac
     # One whose directory is gone holds nothing.
     [ -e "$path/.git" ] || continue
     tip=$(git -C "$path" rev-parse -q --verify 'HEAD^{commit}') || tip=''

@@ -55,6 +55,7 @@ remove_locked() {
 remove() {
   need_session "${1-}"
   with_lock "$sessions/$1" remove_locked "$1" || exit $?
+  for gone in "$root/gone/$1".*; do drop_tree "$gone" "$1" || fail 74 "the work tree of $1 cannot be removed"; done
   clear_away "$root/gone/$1".* || fail 74 "$root/gone/$1.$$ cannot be removed"
   echo removed
 }

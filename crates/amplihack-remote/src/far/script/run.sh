@@ -52,22 +52,25 @@ run() {
   # Without room on the disk the end is written as soon as there is some.
   until finish "$d" "${code:-$ended}" 2>/dev/null || ! [ -d "$d" ]; do sleep 1; done
 }
-# tree ID: makes the session's work tree.
+# tree ID: makes the session's work tree, outside of the state: the guard lets no agent write there. The link `repo` leads to it.
 tree() (
+  d=$sessions/$1
   # What git-lfs would fetch is nowhere: its pointers are what was sent.
   export GIT_LFS_SKIP_SMUDGE=1
-  clear_away repo && git init -q repo && cd repo || exit 1
+  drop_tree "$d" "$1" && clear_away "${trees:?}/$1" && (umask 077 && mkdir -p "$trees/$1") &&
+    ln -s "$d/prompt" "$trees/$1/prompt" && ln -s "$trees/$1/repo" "$d/repo" && git init -q "$trees/$1/repo" &&
+    cd -P "$trees/$1/repo" || exit 1
   while IFS= read -r bundle; do
-    git bundle unbundle "$objects/$bundle" >../refs </dev/null || exit 1
+    git bundle unbundle "$objects/$bundle" >"$d/refs" </dev/null || exit 1
     while read -r commit ref; do
       case $ref in
       refs/heads/*) git update-ref "refs/remotes/origin/${ref#refs/heads/}" "$commit" || exit 1 ;;
       refs/tags/*) git update-ref "$ref" "$commit" || exit 1 ;;
       esac
-    done <../refs
-  done <../bundle
-  get ../base && base=$line && get ../branch && git checkout -q -B "$line" "$base" -- </dev/null || exit 1
-  if get ../extra; then
+    done <"$d/refs"
+  done <"$d/bundle"
+  get "$d/base" && base=$line && get "$d/branch" && git checkout -q -B "$line" "$base" -- </dev/null || exit 1
+  if get "$d/extra"; then
     # First what is to go: a file may become a directory.
     if tar -xzof "$objects/$line" .git/amplihack-removed 2>/dev/null; then
       xargs -0 rm -rf -- <.git/amplihack-removed && rm -f .git/amplihack-removed || exit 1
@@ -78,7 +81,7 @@ tree() (
   git config user.name >/dev/null || git config user.name amplihack || exit 1
   git config user.email >/dev/null || git config user.email amplihack@localhost || exit 1
   # What results are counted from, beside the base.
-  git for-each-ref --format='%(objectname) %(refname)' refs/heads refs/tags >../refs
+  git for-each-ref --format='%(objectname) %(refname)' refs/heads refs/tags >"$d/refs"
 )
 # program ID UMASK RUNNER: makes the work tree and becomes the program. What runs in here is the session's process group.
 program() {
@@ -115,7 +118,8 @@ program() {
   (umask 077 && put_file . started "$(now)" && put_file . state running) || exit 125
   # `end` marks first and looks then; this is the other way round.
   [ -e killed ] && exit 143
-  cd repo || exit 125
+  # By its own name, not by the link's: that one lies in the state.
+  cd -P repo || exit 125
   # From here on nothing is written down any more, and no name of ours may be one of the session's variables.
   [ -n "$amplihack_node" ] || export NODE_OPTIONS="${NODE_OPTIONS:+$NODE_OPTIONS }--max-old-space-size=32768"
   while [ "$amplihack_envs" -gt 0 ]; do

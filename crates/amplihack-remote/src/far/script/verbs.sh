@@ -6,6 +6,16 @@ verb=${1-} && [ $# -gt 0 ] && shift
 root=${AMPLIHACK_REMOTE_ROOT:-${HOME:?}/.amplihack/remote}
 case $root in /*) ;; *) fail 64 'AMPLIHACK_REMOTE_ROOT is not absolute' ;; esac
 sessions=$root/sessions objects=$root/objects
+# Where work trees lie: in a root of the user's own beside the state; else with the user's data, for the guard lets no agent write below
+# the home of amplihack.
+trees=${HOME-}/.amplihack home=${AMPLIHACK_HOME:-$trees}
+case $root/ in
+"${home%/}"/* | "$trees"/*)
+  case ${XDG_DATA_HOME-} in /*) trees=$XDG_DATA_HOME ;; *) trees=${HOME:?}/.local/share ;; esac
+  trees=$trees/amplihack/remote
+  ;;
+*) trees=$root/work ;;
+esac
 mkdir -p "$root" || fail 74 "$root cannot be made"
 # A session that this is called from is not the session that is meant.
 unset AMPLIHACK_SESSION_ID AMPLIHACK_REMOTE_SESSION

@@ -43,6 +43,14 @@ put_file() {
 get() { line='' && { IFS= read -r line <"$1"; } 2>/dev/null; }
 # Removes a directory, also one that holds directories which are not writable.
 clear_away() { rm -rf -- "$@" 2>/dev/null || { chmod -R u+rwx -- "$@" 2>/dev/null; rm -rf -- "$@"; }; }
+# drop_tree DIR ID: removes the work tree of the session ID, whose state is in DIR. Earlier versions kept it in there.
+drop_tree() {
+  [ -h "$1/repo" ] || { clear_away "$1/repo" && return; }
+  place=$(readlink "$1/repo")
+  # Whoever changes the link does not have another directory removed.
+  case $place in /*/"$2"/repo) clear_away "${place%/repo}" || return ;; esac
+  rm -f "$1/repo"
+}
 # Removes the secrets of the session directory $1, wherever they are.
 drop_secret() {
   if [ -h "$1/secret" ]; then

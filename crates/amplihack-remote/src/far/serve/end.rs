@@ -74,10 +74,24 @@ pub(super) fn remove(session: &Session<'_>) -> Done<String> {
     })?;
     for entry in fs::read_dir(&gone).map_err(Fault::disk(&gone))?.flatten() {
         if entry.file_name().to_string_lossy().starts_with(&session.id) {
+            drop_tree(&entry.path(), &session.id).map_err(Fault::disk(&entry.path()))?;
             clear_away(&entry.path()).map_err(Fault::disk(&gone))?;
         }
     }
     Ok("removed\n".to_owned())
+}
+
+/// Removes the work tree of the session `id`, whose state is in `directory`, where that leads to it by a link. Earlier versions kept the
+/// tree itself in there.
+fn drop_tree(directory: &Path, id: &str) -> io::Result<()> {
+    let Ok(tree) = fs::read_link(directory.join("repo")) else { return Ok(()) };
+    // Whoever changes the link does not have another directory removed.
+    match tree.parent() {
+        Some(place) if tree.is_absolute() && place.ends_with(id) && tree.ends_with("repo") => {
+            clear_away(place)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Removes a directory, also one that holds directories which are not writable. Another may be at it too.

@@ -105,7 +105,9 @@ pub(super) fn program(session: &Session<'_>, words: &[&str]) -> Done<u8> {
     if session.has("killed") {
         return Ok(143);
     }
-    command.current_dir(session.path("repo"));
+    // By its own name, not by the link's: that one lies in the state.
+    let tree = fs::canonicalize(session.path("repo")).map_err(disk)?;
+    command.env("PWD", &tree).current_dir(tree);
     let error = become_program(command);
     let missing =
         matches!(&error, RunError::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound);
