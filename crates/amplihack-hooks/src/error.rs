@@ -77,6 +77,17 @@ pub enum HookError {
         /// Which setting, and where.
         why: String,
     },
+    /// The work would lie in a directory in which the guard lets no agent write.
+    #[error(
+        "{} lies in {}, where amplihack keeps its own state and the guard lets no agent write; start in another directory, set AMPLIHACK_HOME to one without your work, or launch with --no-hooks, without a guard",
+        cwd.display(), state.display()
+    )]
+    WorkInState {
+        /// The working directory.
+        cwd: PathBuf,
+        /// The directory of state.
+        state: PathBuf,
+    },
     /// Settings that the hooks of a launch would stand beside.
     #[error("{} {why}", path.display())]
     Settings {
@@ -114,6 +125,7 @@ impl Explain for HookError {
             Self::NoPermissions { .. } => "no_permissions",
             Self::SwitchedOff { .. } | Self::InstalledOff { .. } => "hooks_switched_off",
             Self::Untrusted { .. } => "hooks_untrusted",
+            Self::WorkInState { .. } => "work_in_state",
             Self::NotRead { .. } => "hooks_not_read",
             Self::Settings { .. } => "hook_settings",
             Self::BadBinary { .. } => "bad_hook_binary",

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use amplihack_agent::{AgentBinary, Capability, Installed, RunMode, Trust};
 use amplihack_hooks::HookError;
-use amplihack_hooks::guard::{engine, policy};
+use amplihack_hooks::guard::{Machine, engine, policy};
 use amplihack_hooks::injection::{Injection, injection, reads};
 use amplihack_hooks::registration::{Facts, Program};
 use amplihack_hooks::switches::{switched_off, trusts};
@@ -83,6 +83,9 @@ pub(crate) fn decide(
         }
         Err(error) => return Err(error.into()),
     };
+    if let Some(state) = Machine::new(env).state_around(asked.cwd) {
+        return Err(HookError::WorkInState { cwd: asked.cwd.to_owned(), state }.into());
+    }
     if let Some((file, setting)) = switched_off(agent, env, asked.cwd) {
         return Err(HookError::SwitchedOff { binary: agent, file, setting }.into());
     }

@@ -69,6 +69,9 @@ pub trait World {
     fn real(&self, path: &Path) -> Option<PathBuf>;
     /// The user's home directory.
     fn home(&self) -> Option<PathBuf>;
+    /// Absolute paths of the directories that hold the state of amplihack: registrations, journals, audit, grants. One that is reached
+    /// through symbolic links is there as it is written and without them.
+    fn state(&self) -> Vec<PathBuf>;
     /// The command that git's alias `name` stands for, in the repository that holds `dir`.
     fn git_alias(&self, dir: &Path, name: &str) -> Option<String>;
 }

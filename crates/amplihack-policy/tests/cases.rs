@@ -42,6 +42,10 @@ impl World for Machine {
         Some(PathBuf::from("/home/u"))
     }
 
+    fn state(&self) -> Vec<PathBuf> {
+        vec![PathBuf::from("/home/u/.amplihack")]
+    }
+
     fn git_alias(&self, _: &Path, name: &str) -> Option<String> {
         (name == "ci").then(|| "commit".to_owned())
     }

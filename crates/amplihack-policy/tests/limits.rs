@@ -41,6 +41,10 @@ impl World for Counting {
         Some(PathBuf::from("/home/u"))
     }
 
+    fn state(&self) -> Vec<PathBuf> {
+        vec![PathBuf::from("/home/u/.amplihack")]
+    }
+
     fn git_alias(&self, _: &Path, _: &str) -> Option<String> {
         self.asked(None)
     }

@@ -1,5 +1,6 @@
 //! The real machine, as the policy asks about it: only when a rule needs to know.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
@@ -18,21 +19,73 @@ const LIMIT: u64 = 64 * 1024;
 /// Symbolic links that are followed in one path, as many as Linux follows.
 const LINKS: usize = 40;
 
+/// What the home of amplihack has in it. Where that is a directory of other things too, these are its state.
+const PARTS: [&str; 11] = [
+    "audit",
+    "bin",
+    "hook-sessions",
+    "install",
+    "once",
+    "proofs",
+    "recipe-runs",
+    "remote",
+    "remote-state.json",
+    "sessions",
+    "versions.json",
+];
+
 /// Facts about this machine.
 #[derive(Debug, Clone)]
 pub struct Machine {
     env: Env,
+    launch: Option<PathBuf>,
 }
 
 impl Machine {
     /// The machine of a process with the environment `env`.
     pub fn new(env: &Env) -> Self {
-        Self { env: env.clone() }
+        Self { env: env.clone(), launch: None }
+    }
+
+    /// The same for the hook of a launch, whose registration names the directory `launch`.
+    #[must_use]
+    pub fn of_launch(env: &Env, launch: Option<&Path>) -> Self {
+        Self { env: env.clone(), launch: launch.map(Path::to_owned) }
+    }
+
+    /// The directory of state that `directory` lies in, if it does: the guard lets no agent write there.
+    pub fn state_around(&self, directory: &Path) -> Option<PathBuf> {
+        let real = real(directory);
+        let holds = |state: &PathBuf| {
+            directory.starts_with(state) || real.as_ref().is_some_and(|real| real.starts_with(state))
+        };
+        self.homes().into_iter().flat_map(spellings).find(holds)
+    }
+
+    /// Where this user's amplihack may keep its state: the home in force, that of the launch, whatever the environment says by now, and
+    /// the default one.
+    fn homes(&self) -> Vec<PathBuf> {
+        let default = self.env.home().map(|home| home.join(".amplihack"));
+        // A launch's directory is `sessions/<id>/hooks`, or one of its own elsewhere.
+        let of_launch = self.launch.as_deref().filter(|launch| launch.is_absolute()).map(|launch| {
+            let sessions = launch.ancestors().nth(2).filter(|sessions| sessions.ends_with("sessions"));
+            sessions.and_then(Path::parent).unwrap_or(launch).to_owned()
+        });
+        let all: BTreeSet<PathBuf> =
+            [self.env.amplihack_home(), of_launch, default].into_iter().flatten().collect();
+        all.into_iter().collect()
     }
 
     /// The environment that it was made for.
     pub fn env(&self) -> &Env {
         &self.env
+    }
+
+    /// The state of the remote session that this process is part of, which may have a root of its own. Where an earlier version's work tree
+    /// lies in there, it is no state.
+    fn remote_session(&self) -> Option<PathBuf> {
+        let session = self.env.path("AMPLIHACK_REMOTE_SESSION").filter(|path| path.is_absolute())?;
+        session.join("repo").is_symlink().then_some(session)
     }
 
     /// git in `dir`, with nothing of the environment but where its programs and the user's settings are.
@@ -96,10 +149,33 @@ impl World for Machine {
         self.env.home()
     }
 
+    fn state(&self) -> Vec<PathBuf> {
+        let user = self.env.home();
+        let mut all = BTreeSet::new();
+        for home in self.homes().into_iter().flat_map(spellings) {
+            let shared = user.as_ref().is_some_and(|user| {
+                user.starts_with(&home) || real(user).is_some_and(|user| user.starts_with(&home))
+            });
+            if shared {
+                all.extend(PARTS.map(|part| home.join(part)));
+            } else {
+                all.insert(home);
+            }
+        }
+        all.extend(self.remote_session().into_iter().flat_map(spellings));
+        all.into_iter().collect()
+    }
+
     fn git_alias(&self, dir: &Path, name: &str) -> Option<String> {
         let (code, said) = answer(&self.git(dir), &["config", "--get", &format!("alias.{name}")])?;
         (code == 0).then(|| said.trim_end_matches('\n').to_owned())
     }
+}
+
+/// `path` as it is written, and without symbolic links.
+fn spellings(path: PathBuf) -> impl Iterator<Item = PathBuf> {
+    let real = real(&path).filter(|real| *real != path);
+    std::iter::once(path).chain(real)
 }
 
 /// The directory that holds `HEAD` of the working tree at `root`.
@@ -158,6 +234,8 @@ fn push(left: &mut Vec<Box<OsStr>>, path: &Path) {
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
+
+    use amplihack_policy::{Decision, Event, Limits, Policy};
 
     use super::*;
 
@@ -258,5 +336,125 @@ mod tests {
             assert_eq!(machine.real(&base.join(path)), expected.map(|path| base.join(path)), "{path}");
         }
         assert_eq!(machine.real(Path::new("relative")), None);
+    }
+
+    /// What the policy says of a write to a file, and of a command, on the machine.
+    fn denied(machine: &Machine, file: &Path) -> [bool; 2] {
+        let cwd = Path::new("/");
+        let script = format!("rm -rf '{}'", file.display());
+        let events = [Event::Write { path: file, cwd }, Event::Shell { script: script.as_bytes(), cwd }];
+        events.map(|event| {
+            let verdict = Policy::standard().judge(&event, machine, &Limits::patient());
+            let own =
+                verdict.rule.as_ref().is_some_and(|rule| rule.to_string() == "guard_disabling/own-files");
+            assert_eq!(own, verdict.decision == Decision::Deny, "{file:?}: {verdict:?}");
+            own
+        })
+    }
+
+    #[test]
+    fn the_state_is_guarded_wherever_it_is_however_it_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        for name in ["home/.amplihack/sessions", "home/proj/sub", "ah/sessions", "launched/sessions/s/hooks"]
+        {
+            fs::create_dir_all(base.join(name)).unwrap();
+        }
+        symlink("ah", base.join("link")).unwrap();
+        symlink(base.join("ah/sessions"), base.join("home/proj/way")).unwrap();
+        let (home, ah) = (Some("home"), base.join("ah").display().to_string());
+        let at = |name: &str| base.join(name).display().to_string();
+        let default = &["home/.amplihack/sessions/x", "home/.amplihack"][..];
+        let named = &["ah/sessions/x", "ah", "link/sessions/x", "home/proj/way/x"][..];
+        let work = &[
+            "home/proj/f",
+            "home/proj/sub",
+            "home/.local/share/amplihack/worktrees/proj/x/f",
+            "ahead/f",
+        ][..];
+        // HOME, AMPLIHACK_HOME, what is guarded, what is not.
+        for (home, named_home, guarded, free) in [
+            (home, None, &[default][..], &[named, work][..]),
+            (home, Some(ah.clone()), &[default, named], &[work]),
+            (home, Some(format!("{ah}/")), &[default, named], &[work]),
+            (home, Some(format!("{ah}/../ah/./")), &[default, named], &[work]),
+            (home, Some(at("link")), &[default, named], &[work]),
+            (home, Some(at("home/.amplihack")), &[default], &[named, work]),
+            // A relative one counts nowhere.
+            (home, Some("ah".to_owned()), &[default], &[named, work]),
+            // What else lies in the user's home is no state.
+            (home, Some(at("home")), &[default, &["home/sessions/x", "home/once"]], &[named, work]),
+            (None, Some(ah.clone()), &[named], &[work]),
+            (None, None, &[], &[named, work]),
+        ] {
+            let mut env = Env::empty().with("PATH", "/usr/bin:/bin");
+            if let Some(home) = home {
+                env.set("HOME", base.join(home));
+            }
+            if let Some(named) = &named_home {
+                env.set("AMPLIHACK_HOME", named);
+            }
+            let machine = Machine::new(&env);
+            for (expected, files) in [(true, guarded), (false, free)] {
+                for file in files.iter().copied().flatten() {
+                    let found = denied(&machine, &base.join(file));
+                    assert_eq!(found, [expected; 2], "{file} with {home:?} and {named_home:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_launchs_home_is_guarded_whatever_the_environment_says_by_now() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        let env = Env::empty().with("HOME", base.join("home")).with("AMPLIHACK_HOME", base.join("other"));
+        let launch = base.join("launched/sessions/s/hooks");
+        let machine = Machine::of_launch(&env, Some(&launch));
+        for name in
+            ["launched/audit/x", "launched/sessions/s/hooks/hooks.json", "other/x", "home/.amplihack/x"]
+        {
+            assert_eq!(denied(&machine, &base.join(name)), [true, true], "{name}");
+        }
+        // Hooks that could be written nowhere else.
+        let aside = base.join("tmp/amplihack-hooks-s");
+        let machine = Machine::of_launch(&env, Some(&aside));
+        assert_eq!(denied(&machine, &aside.join("hooks.json")), [true, true]);
+        assert_eq!(denied(&machine, &base.join("tmp/f")), [false, false]);
+    }
+
+    #[test]
+    fn work_below_the_state_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(base.join("home/.amplihack/proj")).unwrap();
+        symlink(base.join("home/.amplihack/proj"), base.join("proj")).unwrap();
+        let machine = machine(&base.join("home"));
+        let state = Some(base.join("home/.amplihack"));
+        assert_eq!(machine.state_around(&base.join("home/.amplihack/proj")), state);
+        assert_eq!(machine.state_around(&base.join("proj")), state);
+        assert_eq!(machine.state_around(&base.join("home/proj")), None);
+        let whole = Machine::new(&Env::empty().with("HOME", base.join("home")).with("AMPLIHACK_HOME", &base));
+        assert_eq!(whole.state_around(&base.join("home/proj")), Some(base.clone()));
+    }
+
+    #[test]
+    fn the_state_of_a_remote_session_is_guarded_and_its_work_tree_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        let (session, tree) = (base.join("root/sessions/s"), base.join("root/work/s/repo"));
+        for place in [&session, &tree, &base.join("old/sessions/s/repo")] {
+            fs::create_dir_all(place).unwrap();
+        }
+        symlink(&tree, session.join("repo")).unwrap();
+        let of = |session: &Path| {
+            Machine::new(
+                &Env::empty().with("HOME", base.join("home")).with("AMPLIHACK_REMOTE_SESSION", session),
+            )
+        };
+        assert_eq!(denied(&of(&session), &session.join("exit")), [true, true]);
+        assert_eq!(denied(&of(&session), &tree.join("f")), [false, false]);
+        let old = base.join("old/sessions/s");
+        assert_eq!(denied(&of(&old), &old.join("repo/f")), [false, false]);
     }
 }

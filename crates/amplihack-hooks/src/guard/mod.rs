@@ -35,7 +35,7 @@ pub(crate) const GRANTED: RuleId = RuleId::new("once/granted");
 pub fn serve(arguments: impl IntoIterator<Item = OsString>, env: &Env) -> u8 {
     let make = |invocation: &Invocation, env: &Env| -> Result<Box<dyn Judge>, String> {
         engine(env).map_err(|error| error.to_string())?;
-        Ok(Box::new(Guard::new(env, invocation.policy.as_deref())))
+        Ok(Box::new(Guard::of_launch(env, invocation.policy.as_deref(), invocation.launch.as_deref())))
     };
     crate::process::serve(arguments, env, &make, &Ledger::new(env))
 }
@@ -51,7 +51,16 @@ pub struct Guard {
 impl Guard {
     /// A guard with the mode that its registration pins.
     pub fn new(env: &Env, pinned: Option<&str>) -> Self {
-        Self { pinned: pinned.map(str::to_owned), machine: Machine::new(env), loaded: OnceCell::new() }
+        Self::of_launch(env, pinned, None)
+    }
+
+    /// The same for the registration of a launch, which names the directory `launch`.
+    pub fn of_launch(env: &Env, pinned: Option<&str>, launch: Option<&Path>) -> Self {
+        Self {
+            pinned: pinned.map(str::to_owned),
+            machine: Machine::of_launch(env, launch),
+            loaded: OnceCell::new(),
+        }
     }
 
     /// The policy in force in `cwd`.

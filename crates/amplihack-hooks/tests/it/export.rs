@@ -42,6 +42,10 @@ impl World for Base {
         Some(PathBuf::from(ExampleWorld::HOME))
     }
 
+    fn state(&self) -> Vec<PathBuf> {
+        vec![Path::new(ExampleWorld::HOME).join(".amplihack")]
+    }
+
     fn git_alias(&self, _: &Path, _: &str) -> Option<String> {
         None
     }

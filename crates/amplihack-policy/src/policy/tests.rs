@@ -77,6 +77,10 @@ impl World for Machine {
         ExampleWorld::default().home()
     }
 
+    fn state(&self) -> Vec<PathBuf> {
+        ExampleWorld::default().state()
+    }
+
     fn git_alias(&self, dir: &Path, name: &str) -> Option<String> {
         match name {
             "again" => Some("!git again".to_owned()),

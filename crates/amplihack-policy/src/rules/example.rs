@@ -115,6 +115,8 @@ impl ExampleWorld {
     pub const CWD: &'static str = "/home/u/proj";
     /// The user's home.
     pub const HOME: &'static str = "/home/u";
+    /// The directory that `AMPLIHACK_HOME` names.
+    pub const STATE: &'static str = "/srv/ah/state";
 }
 
 impl Default for ExampleWorld {
@@ -141,6 +143,10 @@ impl World for ExampleWorld {
 
     fn home(&self) -> Option<PathBuf> {
         Some(PathBuf::from(Self::HOME))
+    }
+
+    fn state(&self) -> Vec<PathBuf> {
+        vec![Path::new(Self::HOME).join(".amplihack"), PathBuf::from(Self::STATE)]
     }
 
     fn git_alias(&self, _: &Path, name: &str) -> Option<String> {

@@ -45,6 +45,12 @@ pub(super) static RULES: &[Rule] = &[
             write(".amp/settings.json"),
             write("/home/u/.amplihack/bin/amplihack-hooks"),
             write(".github/hooks/hooks.json"),
+            sh("rm -rf /srv/ah/state/sessions"),
+            sh("echo x > /srv/ah/state/sessions/s/hooks/hooks.json"),
+            sh("rm -rf /srv/ah"),
+            sh("mv /srv/ah /tmp/x"),
+            sh("chmod -R 777 /srv/ah"),
+            write("/srv/ah/state/audit/x.log"),
         ],
         not_matches: &[
             sh("cat .claude/settings.json"),
@@ -57,8 +63,11 @@ pub(super) static RULES: &[Rule] = &[
             sh("git apply <<'E'\n--- a/src/a.rs\n+++ b/src/a.rs\nE"),
             sh("git checkout HEAD -- src/main.rs"),
             sh("unzip x.zip -d vendor"),
+            sh("touch /srv/ah/other && rm -rf /srv/ah/other"),
+            sh("cp ~/.local/share/amplihack/worktrees/proj/x/a ~/.local/share/amplihack/worktrees/proj/x/b"),
             write("src/settings.json"),
             write(".github/workflows/ci.yml"),
+            write("/home/u/.local/share/amplihack/worktrees/proj/x/src/main.rs"),
         ],
         check: own_files,
     },
@@ -173,9 +182,11 @@ fn own_files(ctx: &Ctx<'_>) -> Option<Hit> {
     if own_program(ctx) {
         return ctx.deny("would change this plane's own program; only a person may, outside of a session");
     }
-    let home = ctx.script.home.as_deref();
+    let state = ctx.script.state();
     ctx.changes().find_map(|change| {
-        let what = place::plane(change, home)?;
+        // A link leads elsewhere: both places count.
+        let behind = || place::plane(&ctx.script.behind_links(change)?, state);
+        let what = place::plane(change, state).or_else(behind)?;
         ctx.deny(format!(
             "would change {what} (`{}`); only a person may, outside of a session",
             change.target.shown()

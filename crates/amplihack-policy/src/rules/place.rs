@@ -133,8 +133,9 @@ const FILES: [(&[&str], &str); 20] = [
     (&[".claude", "tools", "xpia"], "the hooks themselves"),
 ];
 
-/// Whether this is one of this plane's own files, or holds them.
-pub(crate) fn plane(change: &Change, home: Option<&Path>) -> Option<&'static str> {
+/// Whether this is one of this plane's own files, or holds them. `state` are the names of the directories that hold its state, in lower
+/// case.
+pub(crate) fn plane(change: &Change, state: &[Vec<String>]) -> Option<&'static str> {
     // Some file systems know no letter case.
     let lower = |part: &String| part.to_lowercase();
     let target = &Target { parts: change.target.parts.iter().map(lower).collect(), ..change.target.clone() };
@@ -148,15 +149,8 @@ pub(crate) fn plane(change: &Change, home: Option<&Path>) -> Option<&'static str
     {
         return Some("the configuration of this policy");
     }
-    if let Some(home) = home {
-        let mut own: Vec<String> = names(home).iter().map(lower).collect();
-        own.push(".amplihack".to_owned());
-        if target.rooted
-            && target.parts.len() >= own.len()
-            && own.iter().zip(&target.parts).all(|(name, part)| may_be(part, name))
-        {
-            return Some("this plane's own state");
-        }
+    if state.iter().any(|own| is_state(change, target, own)) {
+        return Some("this plane's own state");
     }
     // With a directory goes what is in it.
     if change.takes_away() && change.recursive && !change.narrowed {
@@ -167,6 +161,15 @@ pub(crate) fn plane(change: &Change, home: Option<&Path>) -> Option<&'static str
     }
     let built = target.parts.iter().any(|part| part == "target");
     (matches!(target.name(), "amplihack-hooks" | "xpia-defend") && !built).then_some("the guard's program")
+}
+
+/// Whether a change reaches into the directory `own`, or is made to everything below a directory that holds it.
+fn is_state(change: &Change, target: &Target, own: &[String]) -> bool {
+    let inside = target.rooted
+        && target.parts.len() >= own.len()
+        && own.iter().zip(&target.parts).all(|(name, part)| may_be(part, name));
+    let all_below = change.recursive && !change.narrowed && change.kind != Kind::Write;
+    inside || all_below && target.covers(own) == Covers::Yes
 }
 
 /// What a file runs by itself or whom it lets in: writing it outlives the session.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use amplihack_utils::sys::WorkLimit;
 
 use super::call::{Arg, Call, DECLARE};
+use super::change::Change;
 use super::marks::{UNKNOWN, is_glob};
 use super::target::{Target, names};
 use crate::decision::Span;
@@ -58,6 +59,7 @@ pub(crate) struct Script<'a> {
     first: Vec<usize>,
     by_start: OnceCell<Vec<(usize, usize)>>,
     cwd_real: OnceCell<Option<Vec<String>>>,
+    state: OnceCell<Vec<Vec<String>>>,
     pub(super) downloads: OnceCell<Vec<Target>>,
     pub(super) copies: OnceCell<Vec<Target>>,
 }
@@ -96,6 +98,7 @@ impl<'a> Script<'a> {
             first: Vec::with_capacity(parsed.commands.len()),
             by_start: OnceCell::new(),
             cwd_real: OnceCell::new(),
+            state: OnceCell::new(),
             downloads: OnceCell::new(),
             copies: OnceCell::new(),
         };
@@ -226,6 +229,32 @@ impl<'a> Script<'a> {
     /// The working directory without symbolic links.
     pub(crate) fn cwd_real(&self) -> Option<&[String]> {
         self.cwd_real.get_or_init(|| self.world.real(self.cwd).map(|real| names(&real))).as_deref()
+    }
+
+    /// The names of the directories that hold the state of amplihack, in lower case: some file systems know no letter case.
+    pub(crate) fn state(&self) -> &[Vec<String>] {
+        self.state.get_or_init(|| {
+            let lower = |path: &PathBuf| names(path).iter().map(|name| name.to_lowercase()).collect();
+            self.world.state().iter().map(lower).collect()
+        })
+    }
+
+    /// Where a change really happens, if symbolic links lead elsewhere than its path says.
+    pub(crate) fn behind_links(&self, change: &Change) -> Option<Change> {
+        // Each name costs a system call.
+        if self.is_late() {
+            return None;
+        }
+        let path = change.target.path()?;
+        let real = if change.takes_away() {
+            // The link itself goes.
+            self.world.real(path.parent()?)?.join(path.file_name()?)
+        } else {
+            self.world.real(&path)?
+        };
+        let parts = names(&real);
+        (parts != change.target.parts)
+            .then(|| Change { target: Target { parts, ..change.target.clone() }, ..change.clone() })
     }
 
     /// A place without symbolic links, as removing or renaming it sees it: a link itself stays, unless a slash follows it.

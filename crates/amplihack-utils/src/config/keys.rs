@@ -43,6 +43,8 @@ pub enum Kind {
     Directories,
     /// Any text.
     Text,
+    /// Texts, in files only.
+    Texts,
 }
 
 /// What a repository's file, which whoever wrote the repository has written, may do with a key.
@@ -71,6 +73,8 @@ pub enum Value {
     Directories(Vec<PathBuf>),
     /// Of [`Kind::Text`].
     Text(String),
+    /// Of [`Kind::Texts`].
+    Texts(Vec<String>),
 }
 
 /// Every key, each declared once.
@@ -141,6 +145,46 @@ pub const KEYS: &[Key] = &[
         meaning: "The shell command by which `amplihack auto` checks work in this repository, besides those of --verify.",
     },
     Key {
+        name: "worktrees.directory",
+        kind: Kind::Text,
+        default: None,
+        variable: None,
+        reach: Reach::Trusted,
+        meaning: "Where worktrees of unattended runs are made, each in a directory named after its repository and run: an absolute path, one below `~/`, or one relative to the repository's top.",
+    },
+    Key {
+        name: "worktrees.include",
+        kind: Kind::Texts,
+        default: None,
+        variable: None,
+        reach: Reach::Trusted,
+        meaning: "Patterns, as in .gitignore, of files that git ignores and that are copied into each new worktree, besides those of `.worktreeinclude`.",
+    },
+    Key {
+        name: "worktrees.setup",
+        kind: Kind::Text,
+        default: None,
+        variable: None,
+        reach: Reach::Trusted,
+        meaning: "The shell command that is run once in each new worktree, before its run begins.",
+    },
+    Key {
+        name: "worktrees.setup_seconds",
+        kind: Kind::Number { max: 86400 },
+        default: Some("600"),
+        variable: None,
+        reach: Reach::Lower,
+        meaning: "How long the setup of a worktree, its submodules included, may take.",
+    },
+    Key {
+        name: "worktrees.submodules",
+        kind: Kind::Flag,
+        default: Some("false"),
+        variable: None,
+        reach: Reach::Trusted,
+        meaning: "Whether submodules are initialized in each new worktree.",
+    },
+    Key {
         name: "remote.backend",
         kind: Kind::Word(&["local", "ssh", "azlin", "slurm"]),
         default: None,
@@ -195,7 +239,7 @@ impl Kind {
             Self::Number { max } => number(word()?.parse().ok()?, max),
             Self::Flag => word()?.to_ascii_lowercase().parse().ok().map(Value::Flag),
             Self::Program => (!text.is_empty()).then(|| Value::Program(PathBuf::from(text))),
-            Self::Directories => None,
+            Self::Directories | Self::Texts => None,
             Self::Text => word().filter(|text| !text.is_empty()).map(|text| Value::Text(text.to_owned())),
         }
     }
@@ -216,9 +260,13 @@ impl Kind {
                 .map(|item| absolute(item.get_ref()))
                 .collect::<Option<_>>()
                 .map(Value::Directories),
-            Self::Text => {
-                value.as_str().filter(|text| !text.trim().is_empty()).map(|text| Value::Text(text.to_owned()))
-            }
+            Self::Text => some_text(value).map(Value::Text),
+            Self::Texts => value
+                .as_array()?
+                .iter()
+                .map(|item| some_text(item.get_ref()))
+                .collect::<Option<_>>()
+                .map(Value::Texts),
         }
     }
 
@@ -231,6 +279,7 @@ impl Kind {
             Self::Program => "the absolute path of a program".to_owned(),
             Self::Directories => "a list of absolute paths".to_owned(),
             Self::Text => "a text".to_owned(),
+            Self::Texts => "a list of texts".to_owned(),
         }
     }
 }
@@ -241,6 +290,10 @@ fn one_of(words: &[&str], word: &str) -> Option<Value> {
 
 fn number(number: i64, max: u32) -> Option<Value> {
     u32::try_from(number).ok().filter(|number| *number <= max).map(Value::Number)
+}
+
+fn some_text(value: &DeValue<'_>) -> Option<String> {
+    value.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
 fn absolute(value: &DeValue<'_>) -> Option<PathBuf> {
@@ -258,6 +311,7 @@ impl fmt::Display for Value {
                 let shown: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
                 write!(f, "[{}]", shown.join(", "))
             }
+            Self::Texts(texts) => write!(f, "[{}]", texts.join(", ")),
         }
     }
 }

@@ -285,6 +285,34 @@ impl Config {
         self.text("test_command")
     }
 
+    /// `worktrees.directory`: where worktrees of unattended runs are made, as it is written.
+    pub fn worktrees_directory(&self) -> Option<&str> {
+        self.text("worktrees.directory")
+    }
+
+    /// `worktrees.include`: patterns of ignored files that are copied into a new worktree.
+    pub fn worktrees_include(&self) -> &[String] {
+        match self.get("worktrees.include") {
+            Some(Setting { value: Value::Texts(patterns), .. }) => patterns,
+            _ => &[],
+        }
+    }
+
+    /// `worktrees.setup`: the shell command that is run once in a new worktree.
+    pub fn worktrees_setup(&self) -> Option<&str> {
+        self.text("worktrees.setup")
+    }
+
+    /// `worktrees.setup_seconds`: how long the setup of a worktree may take.
+    pub fn worktrees_setup_timeout(&self) -> Duration {
+        Duration::from_secs(self.number("worktrees.setup_seconds").into())
+    }
+
+    /// `worktrees.submodules`: whether submodules are initialized in a new worktree.
+    pub fn worktrees_submodules(&self) -> bool {
+        matches!(self.get("worktrees.submodules"), Some(Setting { value: Value::Flag(true), .. }))
+    }
+
     fn text(&self, name: &str) -> Option<&str> {
         match self.get(name) {
             Some(Setting { value: Value::Text(text), .. }) => Some(text),

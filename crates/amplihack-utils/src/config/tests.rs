@@ -109,7 +109,7 @@ fn every_key_with_a_variable_is_set_by_it() {
             Kind::Word(words) => words[1].to_owned(),
             Kind::Number { .. } => "3".to_owned(),
             Kind::Flag => "true".to_owned(),
-            Kind::Program | Kind::Directories | Kind::Text => "/opt/x".to_owned(),
+            Kind::Program | Kind::Directories | Kind::Text | Kind::Texts => "/opt/x".to_owned(),
         };
         let config = place.load_with(&place.env.clone().with(&variable, &value), &[]).unwrap();
         let entries = config.entries();
@@ -130,6 +130,36 @@ fn the_typed_getters_see_what_is_set() {
     assert_eq!((config.max_depth(), config.stop_grace()), (9, Duration::ZERO));
     assert_eq!(config.agent_path(AgentBinary::Codex), Some(Path::new("/opt/codex")));
     assert_eq!(config.agent_path(AgentBinary::Claude), None);
+}
+
+#[test]
+fn worktrees_are_configured_by_whoever_is_trusted() {
+    let place = Place::new();
+    let text = "[worktrees]\ndirectory = '../trees'\ninclude = ['.env', 'fixtures/']\nsetup = 'npm ci'\nsetup_seconds = 60\nsubmodules = true\n";
+    let seen = |config: &Config| {
+        (
+            config.worktrees_directory().map(str::to_owned),
+            config.worktrees_include().to_vec(),
+            config.worktrees_setup().map(str::to_owned),
+            config.worktrees_setup_timeout().as_secs(),
+            config.worktrees_submodules(),
+        )
+    };
+    let include = vec![".env".to_owned(), "fixtures/".to_owned()];
+    let all = (Some("../trees".to_owned()), include, Some("npm ci".to_owned()), 60, true);
+    place.write(Layer::Repository, text);
+    let config = place.load();
+    assert_eq!(seen(&config), (None, Vec::new(), None, 60, false), "a time may be lowered");
+    let ignored: Vec<&str> = config.ignored.iter().map(|ignored| ignored.key.as_str()).collect();
+    assert_eq!(
+        ignored,
+        ["worktrees.directory", "worktrees.include", "worktrees.setup", "worktrees.submodules"]
+    );
+    place.write(Layer::User, text);
+    assert_eq!(seen(&place.load()), all);
+    place.write(Layer::User, "worktrees.include = '.env'\n");
+    let error = place.load_with(&place.env, &[]).unwrap_err().to_string();
+    assert!(error.contains("a list of texts"), "{error}");
 }
 
 #[test]

@@ -71,6 +71,10 @@ impl World for On<'_> {
         self.machine.home()
     }
 
+    fn state(&self) -> Vec<PathBuf> {
+        self.machine.state()
+    }
+
     fn git_alias(&self, dir: &Path, name: &str) -> Option<String> {
         self.machine.git_alias(dir, name)
     }
