@@ -103,7 +103,7 @@ program() {
   done
   drop_secret .
   unset value
-  if ! tree >>setup.log 2>&1; then
+  if ! tree "$1" >>setup.log 2>&1; then
     echo 'amplihack: the work tree could not be made:'
     tail -n 5 setup.log
     exit 125
