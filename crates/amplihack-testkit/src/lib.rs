@@ -13,6 +13,7 @@ pub mod azlin;
 pub mod browser;
 pub mod bytes;
 pub mod compare;
+pub mod grid;
 pub mod hosts;
 pub mod json;
 mod logged;

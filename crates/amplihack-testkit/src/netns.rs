@@ -60,18 +60,22 @@ impl NetNs {
     ///
     /// Needs root where the namespace is real; `None` if the thread may not enter it.
     pub fn on_thread<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Option<T> {
-        let namespace =
-            self.holder.as_ref().map(|holder| File::open(format!("/proc/{}/ns/net", holder.id())));
-        std::thread::scope(|scope| {
-            let thread = scope.spawn(|| {
-                if let Some(file) = namespace {
-                    move_into_link_name_space(file.ok()?.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
-                }
-                Some(work())
-            });
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        on_thread(self.holder.as_ref().map(Child::id), work)
     }
+}
+
+/// Runs `work` on a new thread in the network of the process `of`; `None` if the thread may not enter it.
+pub(crate) fn on_thread<T: Send>(of: Option<u32>, work: impl FnOnce() -> T + Send) -> Option<T> {
+    let namespace = of.map(|pid| File::open(format!("/proc/{pid}/ns/net")));
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            if let Some(file) = namespace {
+                move_into_link_name_space(file.ok()?.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
+            }
+            Some(work())
+        });
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 impl Default for NetNs {

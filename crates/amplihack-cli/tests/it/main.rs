@@ -30,6 +30,7 @@ mod export;
 mod export_browser;
 mod fakes;
 mod formats;
+mod grid;
 mod help;
 mod input;
 mod install;

@@ -53,7 +53,7 @@ fn takes_a_prompt(agent: AgentBinary, leave: &str) {
 ///
 /// The answer is on the screen before the turn is over. Copilot queues a command that is given in between, and was
 /// once seen never to take it up.
-fn leave_by(tmux: &Tmux<'_>, command: &str) {
+pub(crate) fn leave_by(tmux: &Tmux<'_>, command: &str) {
     for _ in 0..3 {
         tmux.wait_until_still("c", Duration::from_secs(1), Duration::from_secs(20));
         tmux.type_text("c", command);

@@ -180,6 +180,13 @@ impl Host {
         wrapped
     }
 
+    /// Runs `work` on a new thread whose sockets are the host's, so that its programs reach a server of the test on their loopback.
+    #[track_caller]
+    pub fn on_thread<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let init = self.machine.init().unwrap_or_else(|| panic!("{} is off", self.name()));
+        crate::netns::on_thread(Some(init.unsigned_abs()), work).expect("a thread may enter a host that this test made")
+    }
+
     /// The variables that its user has after a login.
     pub fn variables(&self) -> Vec<(String, String)> {
         let (user, _) = USER;

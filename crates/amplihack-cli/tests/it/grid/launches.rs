@@ -1,0 +1,85 @@
+//! Journeys of one launch: headless, in a terminal, resumed.
+
+use std::time::Duration;
+
+use amplihack_agent::AgentBinary;
+use amplihack_probe::model::Reply;
+use amplihack_testkit::Tmux;
+
+use super::cell::{CHANGED, CONTENTS, Cell, TASK};
+use crate::real_terminal::leave_by;
+use crate::world::amplihack;
+
+/// What the agent says at the end of a launch.
+const END: &str = "I have written the file.";
+
+/// Without `--permissions` nothing is written, as documented; with `full` the change is there, and only that.
+pub(super) fn headless(cell: &Cell<'_>) {
+    cell.play(cell.script(END));
+    let agent = cell.agent.name();
+    let launch = [agent, "-p", "--prompt", TASK];
+    let output = cell.amplihack(&launch);
+    output.assert_code(0);
+    cell.assert_unchanged(&cell.checkout(), &output);
+
+    let output = cell.amplihack(&[&launch[..], &["--permissions", "full"]].concat());
+    output.assert_code(0).assert_stdout_has(END);
+    cell.assert_changed(&cell.checkout(), &output);
+    cell.assert_guarded(&output);
+    let shown = cell.amplihack(&[&launch[..], &["--permissions", "full", "--output", "json"]].concat());
+    shown.assert_code(0);
+    assert_eq!(shown.json()["end"], "success", "{shown}");
+}
+
+/// A first prompt in a terminal; a person watches and leaves.
+pub(super) fn terminal(cell: &Cell<'_>) {
+    if !Tmux::is_installed() {
+        return cell.is_skipped();
+    }
+    let mut replies = cell.script(END);
+    // At `edit` these edit files by their own tool only.
+    if matches!(cell.agent, AgentBinary::Copilot | AgentBinary::Gemini) {
+        let path = cell.checkout().join(CHANGED).display().to_string();
+        replies[0] = Reply::Write { path, text: CONTENTS.to_owned() };
+    }
+    cell.play(replies);
+    let tmux = Tmux::new(&cell.world.sandbox);
+    let (own, leave) = match cell.agent {
+        // It would leave a server of its own running for later sessions.
+        AgentBinary::Codex => ("-- --no-daemon", "/quit"),
+        AgentBinary::Gemini => ("", "/quit"),
+        _ => ("", "/exit"),
+    };
+    let script = format!(
+        "'{}' {} --prompt '{TASK}' --permissions edit {own}; echo \"exit=$?\"; exec cat",
+        amplihack().display(),
+        cell.agent
+    );
+    tmux.new_session("c", "sh", ["-c", &script]);
+    tmux.wait_for("c", END, Duration::from_mins(1));
+    leave_by(&tmux, leave);
+    tmux.wait_for("c", "exit=0", Duration::from_secs(10));
+    drop(tmux);
+    let output = cell.amplihack(&["sessions", "list"]);
+    cell.assert_changed(&cell.checkout(), &output);
+    cell.assert_guarded(&output);
+}
+
+/// A session that is resumed by its id goes on in its directory, with what was said before.
+pub(super) fn resumed(cell: &Cell<'_>) {
+    cell.play(vec![Reply::Text("What shall I write?".to_owned())]);
+    let first = cell.amplihack(&[cell.agent.name(), "-p", "--prompt", "Remember the word heliotrope.", "--output", "json"]);
+    first.assert_code(0);
+    cell.play(cell.script(END));
+    let listed = cell.amplihack(&["sessions", "list", "--json"]);
+    listed.assert_code(0);
+    let id = listed.json()["sessions"][0]["id"].as_str().unwrap().to_owned();
+    let output =
+        cell.amplihack(&["sessions", "resume", &id, "-p", "--prompt", TASK, "--permissions", "full"]);
+    output.assert_code(0).assert_stdout_has(END);
+    cell.assert_changed(&cell.checkout(), &output);
+    cell.assert_guarded(&output);
+    let requests = cell.world.server.requests("run");
+    let last = requests.iter().rev().map(|request| request.said()).find(|said| !said.is_empty()).unwrap();
+    assert!(last.iter().any(|said| said.text.contains("heliotrope")), "the session is another: {last:#?}");
+}
