@@ -168,7 +168,9 @@ pub fn cell(journey: &str, agent: AgentBinary) -> JourneyCell {
 /// The grid as Markdown, as it stands in the documentation.
 pub fn table() -> String {
     let names = AGENTS.map(AgentBinary::name).join(" | ");
-    let mut text = format!("| journey | {names} | what is typed | where the change is |\n|---|---|---|---|---|---|---|\n");
+    let mut text = format!(
+        "| journey | {names} | what is typed | where the change is |\n|---|---|---|---|---|---|---|\n"
+    );
     let mut reasons: Vec<&str> = Vec::new();
     for row in &JOURNEYS {
         let cells = row.cells.map(|cell| match cell {
@@ -183,7 +185,8 @@ pub fn table() -> String {
                 format!("named ({})", number + 1)
             }
         });
-        let _ = writeln!(text, "| {} | {} | `{}` | {} |", row.title, cells.join(" | "), row.command, row.home);
+        let _ =
+            writeln!(text, "| {} | {} | `{}` | {} |", row.title, cells.join(" | "), row.command, row.home);
     }
     for (number, reason) in reasons.iter().enumerate() {
         let _ = write!(text, "\n{}. {reason}", number + 1);

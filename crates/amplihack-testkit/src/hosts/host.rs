@@ -184,7 +184,8 @@ impl Host {
     #[track_caller]
     pub fn on_thread<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let init = self.machine.init().unwrap_or_else(|| panic!("{} is off", self.name()));
-        crate::netns::on_thread(Some(init.unsigned_abs()), work).expect("a thread may enter a host that this test made")
+        crate::netns::on_thread(Some(init.unsigned_abs()), work)
+            .expect("a thread may enter a host that this test made")
     }
 
     /// The variables that its user has after a login.

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use amplihack_agent::AgentBinary;
-use amplihack_probe::model::{Reply, Script};
+use amplihack_probe::loopback::{DUMMY_KEY, Options, loopback};
+use amplihack_probe::model::{Reply, Scenario, Script};
 use amplihack_testkit::grid::{JourneyCell, cell};
 use amplihack_testkit::{Output, Run, long, loud, procs};
 use serde_json::Value;
@@ -48,6 +49,17 @@ pub(super) fn run(name: &str, agent: AgentBinary, make: fn(&Cell<'_>)) {
         world.sandbox.unset(format!("AMPLIHACK_{}_PATH", agent.name().to_uppercase()));
         world.sandbox.link(agent.name(), &program);
         world.sandbox.link("amplihack", amplihack());
+        if agent == AgentBinary::Gemini {
+            // What its users are told: it runs no hooks in a directory that it does not trust, and worktrees are new ones.
+            world.sandbox.set("GEMINI_CLI_TRUST_WORKSPACE", "true");
+        }
+        // Each user has one; connections to machines are shared below it.
+        let root = world.sandbox.root().to_owned();
+        world.sandbox.set("XDG_RUNTIME_DIR", root);
+        // The keys of the user, which a remote session takes along.
+        for key in ["CODEX_API_KEY", "COPILOT_GITHUB_TOKEN"] {
+            world.sandbox.set(key, DUMMY_KEY);
+        }
         world.sandbox.write("work/README", "a project\n");
         for args in [&["add", "."][..], &["commit", "--quiet", "-m", "one"]] {
             world.sandbox.run("git", args).assert_code(0);
@@ -80,6 +92,12 @@ impl Cell<'_> {
         self.skipped.store(true, Ordering::Relaxed);
     }
 
+    /// The agent's settings as they are before its user trusts a directory.
+    pub(super) fn trusts_nothing(&self) {
+        let url = self.world.server.base_url(Scenario::Script, "run");
+        loopback(self.agent, &url, &self.world.sandbox.home(), Options::default()).unwrap();
+    }
+
     /// The user's checkout.
     pub(super) fn checkout(&self) -> PathBuf {
         self.world.sandbox.work()
@@ -87,11 +105,16 @@ impl Cell<'_> {
 
     /// The model asks for a harmless change and for two forbidden calls, then says `end`; it begins anew with each prompt.
     pub(super) fn script(&self, end: &str) -> Vec<Reply> {
+        self.script_at(&self.world.sandbox.home(), end)
+    }
+
+    /// The same for an agent that runs where `home` is the user's.
+    pub(super) fn script_at(&self, home: &Path, end: &str) -> Vec<Reply> {
         let tool = |command: String| Reply::Tool { command };
         vec![
             tool(format!("echo changed > {CHANGED}")),
             tool(format!("git commit --allow-empty --no-verify -m {FORBIDDEN}")),
-            tool(format!("touch {}", self.forbidden_file().display())),
+            tool(format!("touch {}", forbidden_file(home).display())),
             Reply::Text(end.to_owned()),
         ]
     }
@@ -99,11 +122,6 @@ impl Cell<'_> {
     /// Lets the model play these replies.
     pub(super) fn play(&self, replies: Vec<Reply>) {
         self.world.server.script("run", Script::new(replies));
-    }
-
-    /// The file in amplihack's own home that the agent tries to make.
-    fn forbidden_file(&self) -> PathBuf {
-        self.world.sandbox.home().join(".amplihack/sessions/forbidden")
     }
 
     /// Runs `amplihack` with `args` in the checkout.
@@ -134,7 +152,7 @@ impl Cell<'_> {
     /// The forbidden calls left nothing in the repository and in amplihack's home, and the guard says that it was asked.
     #[track_caller]
     pub(super) fn assert_guarded(&self, after: &Output) {
-        assert!(!self.forbidden_file().exists(), "{after}");
+        assert!(!forbidden_file(&self.world.sandbox.home()).exists(), "{after}");
         self.assert_no_commit(&self.checkout(), after);
         let audit = self.amplihack(&["audit", "show", "--decision", "deny", "--json"]);
         audit.assert_code(0);
@@ -154,11 +172,22 @@ impl Cell<'_> {
 
     /// What the model was told, for messages.
     pub(super) fn said(&self) -> Vec<String> {
-        let mut said: Vec<String> =
-            self.world.server.said("run").into_iter().filter(|said| said.role == "tool").map(|said| said.text).collect();
+        let mut said: Vec<String> = self
+            .world
+            .server
+            .said("run")
+            .into_iter()
+            .filter(|said| said.role == "tool")
+            .map(|said| said.text)
+            .collect();
         said.dedup();
         said
     }
+}
+
+/// The file in amplihack's state that the agent tries to make.
+fn forbidden_file(home: &Path) -> PathBuf {
+    home.join(".amplihack/sessions/forbidden")
 }
 
 /// The audit has both forbidden calls, denied.

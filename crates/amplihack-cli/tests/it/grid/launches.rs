@@ -6,29 +6,42 @@ use amplihack_agent::AgentBinary;
 use amplihack_probe::model::Reply;
 use amplihack_testkit::Tmux;
 
-use super::cell::{CHANGED, CONTENTS, Cell, TASK};
+use super::cell::{CHANGED, CONTENTS, Cell, TASK, printed};
 use crate::real_terminal::leave_by;
 use crate::world::amplihack;
 
 /// What the agent says at the end of a launch.
 const END: &str = "I have written the file.";
 
-/// Without `--permissions` nothing is written, as documented; with `full` the change is there, and only that.
+/// Without `--permissions` the agent's own default applies, as documented; with `full` the change is there, and only that.
 pub(super) fn headless(cell: &Cell<'_>) {
     cell.play(cell.script(END));
-    let agent = cell.agent.name();
-    let launch = [agent, "-p", "--prompt", TASK];
+    let launch = [cell.agent.name(), "-p", "--prompt", TASK];
+    let changed = cell.checkout().join(CHANGED);
+    if cell.agent == AgentBinary::Codex {
+        // In a project that the user trusts it writes in the workspace.
+        let output = cell.amplihack(&launch);
+        output.assert_code(0);
+        cell.assert_changed(&cell.checkout(), &output);
+        std::fs::remove_file(&changed).unwrap();
+        cell.trusts_nothing();
+    }
     let output = cell.amplihack(&launch);
     output.assert_code(0);
     cell.assert_unchanged(&cell.checkout(), &output);
 
-    let output = cell.amplihack(&[&launch[..], &["--permissions", "full"]].concat());
+    let full = [&launch[..], &["--permissions", "full"]].concat();
+    let output = cell.amplihack(&full);
     output.assert_code(0).assert_stdout_has(END);
     cell.assert_changed(&cell.checkout(), &output);
     cell.assert_guarded(&output);
-    let shown = cell.amplihack(&[&launch[..], &["--permissions", "full", "--output", "json"]].concat());
-    shown.assert_code(0);
-    assert_eq!(shown.json()["end"], "success", "{shown}");
+    let output = cell.amplihack(&[&full[..], &["--output", "json"]].concat());
+    output.assert_code(0);
+    let end = output.json();
+    assert_eq!((&end["end"], end["denials"].as_array().unwrap().len()), (&"success".into(), 2), "{output}");
+    // What is printed of the denied calls tells where more is.
+    let output = cell.amplihack(&full);
+    cell.typed(&printed(&output, "amplihack audit show")).assert_code(0).assert_stdout_has("deny");
 }
 
 /// A first prompt in a terminal; a person watches and leaves.
@@ -68,7 +81,14 @@ pub(super) fn terminal(cell: &Cell<'_>) {
 /// A session that is resumed by its id goes on in its directory, with what was said before.
 pub(super) fn resumed(cell: &Cell<'_>) {
     cell.play(vec![Reply::Text("What shall I write?".to_owned())]);
-    let first = cell.amplihack(&[cell.agent.name(), "-p", "--prompt", "Remember the word heliotrope.", "--output", "json"]);
+    let first = cell.amplihack(&[
+        cell.agent.name(),
+        "-p",
+        "--prompt",
+        "Remember the word heliotrope.",
+        "--output",
+        "json",
+    ]);
     first.assert_code(0);
     cell.play(cell.script(END));
     let listed = cell.amplihack(&["sessions", "list", "--json"]);

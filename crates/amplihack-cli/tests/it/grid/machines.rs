@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use amplihack_agent::AgentBinary;
 use amplihack_probe::loopback::{Options, loopback};
 use amplihack_probe::model::{ModelServer, Scenario, Script};
-use amplihack_testkit::hosts::Spec;
+use amplihack_testkit::hosts::{Spec, USER};
 use amplihack_testkit::{Host, Network, Output, Run, workspace};
 use tokio::runtime::Builder;
 
@@ -36,13 +37,19 @@ pub(super) fn ssh(cell: &Cell<'_>) {
     host.on_thread(|| {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let server = runtime.block_on(ModelServer::start()).unwrap();
-        server.script("run", Script::new(cell.script(&claim("done"))));
+        let far_home = Path::new("/home").join(USER.0);
+        server.script("run", Script::new(cell.script_at(&far_home, &claim("done"))));
         let prepared = cell.world.sandbox.root().join("far-home");
         let url = server.base_url(Scenario::Script, "run");
         let variables = variables(cell, &url, &prepared);
         moves_in(&host, &prepared);
+        if cell.agent == AgentBinary::Gemini {
+            // It takes hooks from a launch of the superuser only.
+            host.exec("amplihack install --agent gemini").assert_code(0);
+        }
         let given = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let run = |args: &[&str]| Run::new(network.wrap(&cell.world.command(args))).timeout(PATIENCE).output();
+        let run =
+            |args: &[&str]| Run::new(network.wrap(&cell.world.command(args))).timeout(PATIENCE).output();
         let output = comes_back(cell, "ssh", given, &run);
         let audit = host.exec("amplihack audit show --decision deny --json");
         audit.assert_code(0);
@@ -54,10 +61,25 @@ pub(super) fn ssh(cell: &Cell<'_>) {
 
 /// A session is started, waited for and pulled with `run`; its work is merged by the command that `pull` prints.
 #[track_caller]
-fn comes_back(cell: &Cell<'_>, backend: &str, variables: Vec<String>, run: &dyn Fn(&[&str]) -> Output) -> Output {
+fn comes_back(
+    cell: &Cell<'_>,
+    backend: &str,
+    variables: Vec<String>,
+    run: &dyn Fn(&[&str]) -> Output,
+) -> Output {
     let agent = cell.agent.name();
-    let mut start =
-        vec!["remote", "start", TASK, "--backend", backend, "--agent", agent, "--permissions", "full", "--json"];
+    let mut start = vec![
+        "remote",
+        "start",
+        TASK,
+        "--backend",
+        backend,
+        "--agent",
+        agent,
+        "--permissions",
+        "full",
+        "--json",
+    ];
     for variable in &variables {
         start.extend(["--env", variable]);
     }
@@ -78,9 +100,18 @@ fn comes_back(cell: &Cell<'_>, backend: &str, variables: Vec<String>, run: &dyn 
 
 /// What the agent needs to reach the model at `url`, with its settings written below `home`.
 fn variables(cell: &Cell<'_>, url: &str, home: &Path) -> Vec<(String, String)> {
+    std::fs::create_dir_all(home).unwrap();
     let env = loopback(cell.agent, url, home, Options::default()).unwrap().env;
     let text = |word: std::ffi::OsString| word.into_string().unwrap();
-    env.into_iter().map(|(name, value)| (text(name), text(value))).filter(|(name, _)| name != "HOME").collect()
+    let mut all: Vec<(String, String)> = env
+        .into_iter()
+        .map(|(name, value)| (text(name), text(value)))
+        .filter(|(name, _)| name != "HOME")
+        .collect();
+    if cell.agent == AgentBinary::Gemini {
+        all.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
+    }
+    all
 }
 
 /// A host that has the agent and amplihack on its PATH.
@@ -91,7 +122,12 @@ fn host_with_agent(cell: &Cell<'_>, network: &Network) -> Host {
     let link = workspace().join("agents/bin").join(cell.agent.name()).canonicalize().unwrap();
     let inside = PathBuf::from(PACKAGES).join(link.strip_prefix(&packages).unwrap());
     std::os::unix::fs::symlink(inside, network.tools().join(cell.agent.name())).unwrap();
-    network.host_with("box", Spec::default().disk_mib(2048).bind(&packages, PACKAGES))
+    // Copilot reads the certificates that every machine has, whatever its model's address.
+    let spec =
+        Spec::default().disk_mib(2048).bind(&packages, PACKAGES).bind(Path::new("/etc/ssl"), "/etc/ssl");
+    let host = network.host_with("box", spec);
+    host.exec(&format!("{} --version", cell.agent)).assert_code(0);
+    host
 }
 
 /// Puts the files below `prepared` into the home of the host's user.

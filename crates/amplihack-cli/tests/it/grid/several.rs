@@ -53,7 +53,11 @@ pub(super) fn recipe(cell: &Cell<'_>) {
     let output = cell.amplihack(&[&run[..], &["-f", "json"]].concat());
     output.assert_code(0);
     let result = output.json();
-    assert_eq!((&result["success"], &result["context"]["seen"]), (&true.into(), &"changed".into()), "{output}");
+    assert_eq!(
+        (&result["success"], &result["context"]["seen"]),
+        (&true.into(), &"changed".into()),
+        "{output}"
+    );
     assert_eq!(result["step_results"][0]["agent"]["run"]["end"], "success", "{output}");
     cell.assert_changed(&cell.checkout(), &output);
     cell.assert_guarded(&output);
@@ -72,7 +76,8 @@ fn kept(cell: &Cell<'_>) -> Vec<Value> {
     let listed = cell.amplihack(&["sessions", "list", "--json"]);
     listed.assert_code(0);
     let ids = listed.json()["unattended"].as_array().unwrap().clone();
-    let show = |run: &Value| cell.amplihack(&["sessions", "show", run["id"].as_str().unwrap(), "--json"]).json();
+    let show =
+        |run: &Value| cell.amplihack(&["sessions", "show", run["id"].as_str().unwrap(), "--json"]).json();
     ids.iter().map(show).collect()
 }
 
@@ -83,4 +88,3 @@ fn in_its_worktree(cell: &Cell<'_>, run: &Value, state: &str, output: &Output) {
     cell.assert_changed(Path::new(tree), output);
     cell.assert_unchanged(&cell.checkout(), output);
 }
-

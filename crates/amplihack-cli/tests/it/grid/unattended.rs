@@ -52,7 +52,8 @@ pub(super) fn resumed(cell: &Cell<'_>) {
 
 /// The words of an unattended run of the task.
 pub(super) fn run_of<'a>(cell: &Cell<'a>, more: &[&'a str]) -> Vec<&'a str> {
-    let own = ["auto", "--agent", cell.agent.name(), "--permissions", "full", "--task", TASK, "--verify", CHECK];
+    let own =
+        ["auto", "--agent", cell.agent.name(), "--permissions", "full", "--task", TASK, "--verify", CHECK];
     [&own[..], more].concat()
 }
 
