@@ -103,20 +103,9 @@ impl Cell<'_> {
         self.world.sandbox.work()
     }
 
-    /// The model asks for a harmless change and for two forbidden calls, then says `end`; it begins anew with each prompt.
+    /// The agent changes the file, tries what is forbidden, and says `end`.
     pub(super) fn script(&self, end: &str) -> Vec<Reply> {
-        self.script_at(&self.world.sandbox.home(), end)
-    }
-
-    /// The same for an agent that runs where `home` is the user's.
-    pub(super) fn script_at(&self, home: &Path, end: &str) -> Vec<Reply> {
-        let tool = |command: String| Reply::Tool { command };
-        vec![
-            tool(format!("echo changed > {CHANGED}")),
-            tool(format!("git commit --allow-empty --no-verify -m {FORBIDDEN}")),
-            tool(format!("touch {}", forbidden_file(home).display())),
-            Reply::Text(end.to_owned()),
-        ]
+        script(&self.world.sandbox.home(), end)
     }
 
     /// Lets the model play these replies.
@@ -141,12 +130,6 @@ impl Cell<'_> {
     pub(super) fn assert_changed(&self, directory: &Path, after: &Output) {
         let found = std::fs::read_to_string(directory.join(CHANGED)).ok();
         assert_eq!(found.as_deref(), Some(CONTENTS), "{}: {after}\n{:#?}", directory.display(), self.said());
-    }
-
-    /// There is no change in `directory`.
-    #[track_caller]
-    pub(super) fn assert_unchanged(&self, directory: &Path, after: &Output) {
-        assert!(!directory.join(CHANGED).exists(), "{}: {after}", directory.display());
     }
 
     /// The forbidden calls left nothing in the repository and in amplihack's home, and the guard says that it was asked.
@@ -183,6 +166,24 @@ impl Cell<'_> {
         said.dedup();
         said
     }
+}
+
+/// There is no change in `directory`.
+#[track_caller]
+pub(super) fn assert_unchanged(directory: &Path, after: &Output) {
+    assert!(!directory.join(CHANGED).exists(), "{}: {after}", directory.display());
+}
+
+/// The model asks for a harmless change and for two forbidden calls where `home` is the user's, then says `end`; it begins
+/// anew with each prompt.
+pub(super) fn script(home: &Path, end: &str) -> Vec<Reply> {
+    let tool = |command: String| Reply::Tool { command };
+    vec![
+        tool(format!("echo changed > {CHANGED}")),
+        tool(format!("git commit --allow-empty --no-verify -m {FORBIDDEN}")),
+        tool(format!("touch {}", forbidden_file(home).display())),
+        Reply::Text(end.to_owned()),
+    ]
 }
 
 /// The file in amplihack's state that the agent tries to make.

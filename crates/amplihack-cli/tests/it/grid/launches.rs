@@ -6,7 +6,7 @@ use amplihack_agent::AgentBinary;
 use amplihack_probe::model::Reply;
 use amplihack_testkit::Tmux;
 
-use super::cell::{CHANGED, CONTENTS, Cell, TASK, printed};
+use super::cell::{CHANGED, CONTENTS, Cell, TASK, assert_unchanged, printed};
 use crate::real_terminal::leave_by;
 use crate::world::amplihack;
 
@@ -28,7 +28,7 @@ pub(super) fn headless(cell: &Cell<'_>) {
     }
     let output = cell.amplihack(&launch);
     output.assert_code(0);
-    cell.assert_unchanged(&cell.checkout(), &output);
+    assert_unchanged(&cell.checkout(), &output);
 
     let full = [&launch[..], &["--permissions", "full"]].concat();
     let output = cell.amplihack(&full);

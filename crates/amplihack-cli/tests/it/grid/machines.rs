@@ -10,7 +10,7 @@ use amplihack_testkit::hosts::{Spec, USER};
 use amplihack_testkit::{Host, Network, Output, Run, workspace};
 use tokio::runtime::Builder;
 
-use super::cell::{Cell, PATIENCE, TASK, assert_denied, claim, printed};
+use super::cell::{Cell, PATIENCE, TASK, assert_denied, assert_unchanged, claim, printed, script};
 use crate::world::amplihack;
 
 /// Where the host has the agents' packages.
@@ -22,9 +22,9 @@ pub(super) fn local(cell: &Cell<'_>) {
     // What points the agent at its model is the user's environment, of which a session gets what is named.
     let url = cell.world.server.base_url(Scenario::Script, "run");
     let variables = variables(cell, &url, &cell.world.sandbox.root().join("not-used"));
-    let names = variables.iter().map(|(name, _)| name.clone()).collect();
+    let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
     let run = |args: &[&str]| cell.amplihack(args);
-    let output = comes_back(cell, "local", names, &run);
+    let output = comes_back(cell, "local", &names, &run);
     cell.assert_guarded(&output);
 }
 
@@ -38,7 +38,7 @@ pub(super) fn ssh(cell: &Cell<'_>) {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let server = runtime.block_on(ModelServer::start()).unwrap();
         let far_home = Path::new("/home").join(USER.0);
-        server.script("run", Script::new(cell.script_at(&far_home, &claim("done"))));
+        server.script("run", Script::new(script(&far_home, &claim("done"))));
         let prepared = cell.world.sandbox.root().join("far-home");
         let url = server.base_url(Scenario::Script, "run");
         let variables = variables(cell, &url, &prepared);
@@ -47,10 +47,10 @@ pub(super) fn ssh(cell: &Cell<'_>) {
             // It takes hooks from a launch of the superuser only.
             host.exec("amplihack install --agent gemini").assert_code(0);
         }
-        let given = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let given: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let run =
             |args: &[&str]| Run::new(network.wrap(&cell.world.command(args))).timeout(PATIENCE).output();
-        let output = comes_back(cell, "ssh", given, &run);
+        let output = comes_back(cell, "ssh", &given, &run);
         let audit = host.exec("amplihack audit show --decision deny --json");
         audit.assert_code(0);
         assert_denied(cell.agent, audit.json().as_array().unwrap(), &output);
@@ -64,7 +64,7 @@ pub(super) fn ssh(cell: &Cell<'_>) {
 fn comes_back(
     cell: &Cell<'_>,
     backend: &str,
-    variables: Vec<String>,
+    variables: &[String],
     run: &dyn Fn(&[&str]) -> Output,
 ) -> Output {
     let agent = cell.agent.name();
@@ -80,7 +80,7 @@ fn comes_back(
         "full",
         "--json",
     ];
-    for variable in &variables {
+    for variable in variables {
         start.extend(["--env", variable]);
     }
     let output = run(&start);
@@ -89,7 +89,7 @@ fn comes_back(
     let waited = run(&["remote", "wait", &id]);
     let said = run(&["remote", "output", &id]);
     assert_eq!(waited.code, Some(0), "{waited}{said}");
-    cell.assert_unchanged(&cell.checkout(), &said);
+    assert_unchanged(&cell.checkout(), &said);
     let pulled = run(&["remote", "pull", &id]);
     pulled.assert_code(0);
     cell.typed(&printed(&pulled, "git merge")).assert_code(0);

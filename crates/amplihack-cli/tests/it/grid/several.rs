@@ -5,7 +5,7 @@ use std::path::Path;
 use amplihack_testkit::Output;
 use serde_json::Value;
 
-use super::cell::{CHECK, Cell, TASK, claim};
+use super::cell::{CHECK, Cell, TASK, assert_unchanged, claim};
 use super::unattended::comes_home;
 
 /// A recipe whose agent step writes and whose shell step looks.
@@ -86,5 +86,5 @@ fn in_its_worktree(cell: &Cell<'_>, run: &Value, state: &str, output: &Output) {
     assert_eq!(run["state"], state, "{run}\n{output}");
     let tree = run["worktree"]["path"].as_str().unwrap_or_else(|| panic!("{run}"));
     cell.assert_changed(Path::new(tree), output);
-    cell.assert_unchanged(&cell.checkout(), output);
+    assert_unchanged(&cell.checkout(), output);
 }

@@ -7,7 +7,7 @@ use amplihack_testkit::{Output, Run};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::cell::{CHECK, Cell, TASK, claim, printed};
+use super::cell::{CHECK, Cell, TASK, assert_unchanged, claim, printed};
 
 /// `auto` in the checkout, with a check that fails before and passes after.
 pub(super) fn auto(cell: &Cell<'_>) {
@@ -26,7 +26,7 @@ pub(super) fn worktree(cell: &Cell<'_>) {
     let tree = PathBuf::from(run["worktree"]["path"].as_str().unwrap_or_else(|| panic!("{run}")));
     output.assert_stdout_has(&tree.display().to_string());
     cell.assert_changed(&tree, &output);
-    cell.assert_unchanged(&cell.checkout(), &output);
+    assert_unchanged(&cell.checkout(), &output);
     comes_home(cell, &output, run["worktree"]["branch"].as_str().unwrap());
     cell.assert_guarded(&output);
 }
@@ -42,7 +42,7 @@ pub(super) fn resumed(cell: &Cell<'_>) {
     running.signal(Signal::INT);
     let output = running.wait();
     output.assert_code(130);
-    cell.assert_unchanged(&cell.checkout(), &output);
+    assert_unchanged(&cell.checkout(), &output);
     cell.play(cell.script(&claim("done")));
     let output = cell.typed(&printed(&output, "amplihack auto --resume"));
     ends_verified(cell, &output);
