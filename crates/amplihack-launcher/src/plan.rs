@@ -13,6 +13,7 @@ use amplihack_agent::{
 };
 use amplihack_hooks::injection::Injection;
 use amplihack_hooks::registration::Program;
+use amplihack_session::Interrupts;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::{SessionId, new_session_id};
@@ -87,6 +88,8 @@ pub struct Plan {
     pub streamed: bool,
     /// Where the agent's process is written down before it starts, see [`RunSpec::record`](amplihack_session::RunSpec). `None` as decided: the caller's to set.
     pub record: Option<File>,
+    /// The signals that end a launch of our own binaries. `None` as decided: those from its start on.
+    pub interrupts: Option<Interrupts>,
     pub(crate) usage_file: Option<PathBuf>,
     pub(crate) guard: Option<Injection>,
     pub(crate) stdin_payload: Option<Vec<u8>>,
@@ -225,6 +228,7 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         grace: config.stop_grace(),
         streamed,
         record: None,
+        interrupts: None,
         usage_file,
         guard: guard.injection,
         stdin_payload,

@@ -3,7 +3,8 @@
 use amplihack_agent::RunMode;
 use amplihack_hooks::injection::Written;
 use amplihack_session::{
-    AgentRun, Captured, Deadlines, Denials, Input, Output, RunEnd, RunError, RunOutcome, RunSpec, Terminal,
+    AgentRun, Captured, Deadlines, Denials, Input, Interrupts, Output, RunEnd, RunError, RunOutcome, RunSpec,
+    Terminal,
 };
 use amplihack_utils::launcher_context::{self, LauncherContext, SessionContext, SessionId};
 
@@ -124,6 +125,10 @@ pub(crate) fn prepare(plan: Plan, hosting: Hosting, streams: Streams) -> Result<
         (None, Terminal::Detached) if plan.delivery.is_none() => Input::Inherit,
         (None, Terminal::Detached) => Input::Null,
     };
+    let interrupts = match (hosting, plan.interrupts) {
+        (Hosting::Library, _) => Interrupts::none(),
+        (Hosting::Binary, interrupts) => interrupts.unwrap_or_else(Interrupts::listen),
+    };
     let spec = RunSpec {
         stdin,
         stdout: streams.stdout,
@@ -135,7 +140,7 @@ pub(crate) fn prepare(plan: Plan, hosting: Hosting, streams: Streams) -> Result<
         tag: plan.session.to_string(),
         record: plan.record,
         subreaper: hosting == Hosting::Binary,
-        signals: hosting == Hosting::Binary,
+        interrupts,
         ..RunSpec::new(plan.command)
     };
     Ok(Prepared { spec, guard, session, notices })

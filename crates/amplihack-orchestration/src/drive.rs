@@ -12,7 +12,7 @@ use amplihack_utils::env::Env;
 use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
 use amplihack_utils::launcher_context::{SessionId, new_session_id};
 use amplihack_utils::lock::FileLock;
-use amplihack_utils::sys::{Signal, start_time};
+use amplihack_utils::sys::start_time;
 use jiff::Timestamp;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
@@ -47,6 +47,8 @@ pub struct Place<'a> {
     pub guard: Option<Program>,
     /// Hears what happens.
     pub told: &'a dyn Fn(&SessionId, &Progress),
+    /// The signals that end the run.
+    pub interrupts: Interrupts,
     /// Whether the run may go on; the worktree of one that has lost a race is kept, whatever is in it.
     pub lane: Receiver<Lane>,
 }
@@ -76,6 +78,9 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
     if *place.lane.borrow() != Lane::Open {
         return Err(AutoError::GivenUp);
     }
+    if let Some(signal) = place.interrupts.heard() {
+        return Err(AutoError::Interrupted { signal });
+    }
     let home = place.env.amplihack_home().ok_or(AutoError::NoHome)?;
     if spec.cwd.to_str().is_none() {
         return Err(AutoError::NotUtf8 { directory: spec.cwd });
@@ -89,7 +94,13 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
     let directory = id.directory(&home);
     create_private_dir(&directory).map_err(AutoError::file(&directory))?;
     let lock = hold(&directory, &id)?;
-    let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str())?;
+    let processes = Processes::new(
+        place.env.clone(),
+        place.config.stop_grace(),
+        &directory,
+        id.as_str(),
+        place.interrupts.clone(),
+    )?;
     let worktree = if spec.worktree {
         let data = place.env.data_home().ok_or(AutoError::NoHome)?;
         let planned = Tree::plan(&processes, &data, &spec.cwd, id.as_str()).await;
@@ -102,7 +113,7 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
         None
     };
     let journal = Journal::begin(&home, &id, spec, worktree)?;
-    Box::pin(Drive::new(place, home, id, journal, processes, lock)?.run(false)).await
+    Box::pin(Drive::new(place, home, id, journal, processes, lock).run(false)).await
 }
 
 /// Goes on with the run `id`, whose driver died, at the turn that was in flight.
@@ -118,7 +129,13 @@ pub async fn resume(place: Place<'_>, id: SessionId) -> Result<Summary, AutoErro
     {
         return Err(AutoError::Over { id: id.to_string(), end: ended.run.name() });
     }
-    let processes = Processes::new(place.env.clone(), place.config.stop_grace(), &directory, id.as_str())?;
+    let processes = Processes::new(
+        place.env.clone(),
+        place.config.stop_grace(),
+        &directory,
+        id.as_str(),
+        place.interrupts.clone(),
+    )?;
     let marks: Vec<String> =
         journal.story.launches().map(|session| format!("{SESSION_ID}={session}")).collect();
     // At once: nobody reads what they would still say.
@@ -127,7 +144,7 @@ pub async fn resume(place: Place<'_>, id: SessionId) -> Result<Summary, AutoErro
     if !left.is_empty() {
         tracing::warn!(?left, "what the run's dead driver had left cannot be ended");
     }
-    Box::pin(Drive::new(place, home, id, journal, processes, lock)?.run(true)).await
+    Box::pin(Drive::new(place, home, id, journal, processes, lock).run(true)).await
 }
 
 /// Holds the run, so that one process drives it.
@@ -143,8 +160,6 @@ struct Drive<'a> {
     id: SessionId,
     journal: Journal,
     processes: Processes,
-    signals: Interrupts,
-    signal: Option<Signal>,
     deadline: Option<Instant>,
     snapshots: Option<Snapshots>,
     /// The turn in flight was begun before and broken off.
@@ -160,25 +175,22 @@ impl<'a> Drive<'a> {
         journal: Journal,
         processes: Processes,
         lock: FileLock,
-    ) -> Result<Self, AutoError> {
-        let signals = Interrupts::listen().map_err(AutoError::file("signals"))?;
+    ) -> Self {
         let deadline = journal.story.spec.deadline.map(|deadline| {
             let gone = Duration::try_from(Timestamp::now().duration_since(journal.story.began));
             Instant::now() + deadline.saturating_sub(gone.unwrap_or_default())
         });
-        Ok(Self {
+        Self {
             place,
             home,
             id,
             journal,
             processes,
-            signals,
-            signal: None,
             deadline,
             snapshots: None,
             interrupted: false,
             _lock: lock,
-        })
+        }
     }
 
     fn tell(&self, progress: &Progress) {
@@ -201,7 +213,8 @@ impl<'a> Drive<'a> {
         write_atomic(&schema, SCHEMA.as_bytes(), 0o600, Durability::Process)
             .map_err(AutoError::file(&schema))?;
         if let Some(tree) = self.journal.story.worktree.clone() {
-            tree.make(&self.processes).await?;
+            // A signal finds it made or not made, never half made.
+            tree.make(&self.processes.closing()).await?;
         }
         let story = &self.journal.story;
         self.tell(&Progress::Began {
@@ -209,29 +222,42 @@ impl<'a> Drive<'a> {
             directory: story.directory().display().to_string(),
             branch: story.worktree.as_ref().map(|tree| tree.branch.clone()),
         });
+        if resumed {
+            self.recover()?;
+        }
+        let mut done = self.look().await;
+        loop {
+            match done {
+                // What comes next begins with a look at the signals.
+                Ok(()) | Err(AutoError::Interrupted { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            let next = self.journal.story.next.clone();
+            if let TurnOutput::End { end, reason } = next {
+                return self.finish(end, reason).await;
+            }
+            done = match (self.stopped(), next) {
+                (Some((why, reason)), _) => self.journal.write(Entry::Stopped { why, reason }),
+                (None, TurnOutput::Ask(ask)) => Box::pin(self.turn(ask)).await,
+                (None, _) => self.verify().await,
+            };
+        }
+    }
+
+    /// Looks at the files before anything is done.
+    async fn look(&mut self) -> Result<(), AutoError> {
+        let story = &self.journal.story;
         self.snapshots = Snapshots::open(&self.processes, story.directory(), &self.journal.directory).await?;
         if let (Some(snapshots), None) = (&self.snapshots, &story.base) {
             let tree = snapshots.capture(&self.processes).await?;
             self.journal.write(Entry::Based { tree })?;
         }
-        if resumed {
-            self.recover()?;
-        }
-        loop {
-            match self.journal.story.next.clone() {
-                TurnOutput::Ask(ask) => match self.stopped().await {
-                    Some((why, reason)) => self.journal.write(Entry::Stopped { why, reason })?,
-                    None => Box::pin(self.turn(ask)).await?,
-                },
-                TurnOutput::Verify => self.verify().await?,
-                TurnOutput::End { end, reason } => return self.finish(end, reason).await,
-            }
-        }
+        Ok(())
     }
 
     /// Whether something forbids a further turn.
-    async fn stopped(&mut self) -> Option<(Stop, String)> {
-        if let Some(signal) = self.heard_signal().await {
+    fn stopped(&self) -> Option<(Stop, String)> {
+        if let Some(signal) = self.place.interrupts.heard() {
             return Some((Stop::Interrupted, format!("ended by signal {}", signal.as_raw())));
         }
         if let Some(why) = why(*self.place.lane.borrow()) {
@@ -242,16 +268,6 @@ impl<'a> Drive<'a> {
         }
         let story = &self.journal.story;
         story.spec.budget.reached(&story.meter.totals()).map(|reason| (Stop::Budget, reason))
-    }
-
-    /// A signal to this process that has not been taken yet.
-    async fn heard_signal(&mut self) -> Option<Signal> {
-        tokio::select! {
-            biased;
-            signal = self.signals.next() => self.signal = self.signal.or(Some(signal)),
-            () = std::future::ready(()) => {}
-        }
-        self.signal
     }
 
     async fn verify(&mut self) -> Result<(), AutoError> {
@@ -276,10 +292,6 @@ impl<'a> Drive<'a> {
                 self.journal.write(Entry::Checked { turn, verdict: verdict.clone() })?;
                 self.tell(&Progress::Checked { turn, verdict });
                 Ok(())
-            }
-            Err(Cut::Interrupted(signal)) => {
-                let reason = format!("ended by signal {}", signal.as_raw());
-                self.journal.write(Entry::Stopped { why: Stop::Interrupted, reason })
             }
             Err(Cut::GivenUp(why)) => {
                 self.journal.write(Entry::Stopped { why: Stop::Interrupted, reason: why.to_owned() })

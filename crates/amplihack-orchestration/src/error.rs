@@ -8,6 +8,7 @@ use amplihack_session::RunError;
 use amplihack_utils::error::{ExitKind, Explain};
 use amplihack_utils::lock::LockError;
 use amplihack_utils::log::LogError;
+use amplihack_utils::sys::Signal;
 
 use crate::budget::BadPrices;
 
@@ -96,6 +97,12 @@ pub enum AutoError {
     /// A message cannot be taken.
     #[error("the message is not taken: {0}")]
     Message(&'static str),
+    /// A signal to this process ended what was going on.
+    #[error("ended by signal {}", signal.as_raw())]
+    Interrupted {
+        /// The signal.
+        signal: Signal,
+    },
     /// It was given up before it began.
     #[error("not begun: all runs were ended")]
     GivenUp,
@@ -132,6 +139,7 @@ impl Explain for AutoError {
             Self::NoCommit { .. } => "no_commit",
             Self::NotUtf8 { .. } => "directory_not_utf8",
             Self::Message(_) => "message",
+            Self::Interrupted { .. } => "interrupted",
             Self::GivenUp => "given_up",
             Self::Damaged { .. } => "journal_damaged",
         }
@@ -143,6 +151,7 @@ impl Explain for AutoError {
             Self::Run(error) => error.exit(),
             Self::NotFound { .. } => ExitKind::NotFound,
             Self::NoPrice { .. } => ExitKind::Usage,
+            Self::Interrupted { signal } => ExitKind::Signal(u8::try_from(signal.as_raw()).unwrap_or(127)),
             _ => ExitKind::Failed,
         }
     }

@@ -163,11 +163,15 @@ impl Journal {
     }
 
     /// Writes down what happened, and takes it in.
-    pub fn write(&mut self, mut entry: Entry) -> Result<(), AutoError> {
+    pub fn write(&mut self, entry: Entry) -> Result<(), AutoError> {
+        self.write_at(Timestamp::now(), entry)
+    }
+
+    /// Writes down what happened `at` a moment, and takes it in.
+    pub fn write_at(&mut self, at: Timestamp, mut entry: Entry) -> Result<(), AutoError> {
         if let Entry::Answered { text: Some(text), .. } = &mut entry {
             *text = shortened(text, MAX_ANSWER);
         }
-        let at = Timestamp::now();
         self.story.apply(at, &entry);
         let over = matches!(entry, Entry::Ended { .. });
         self.log.append_value(&Line { at, entry })?;

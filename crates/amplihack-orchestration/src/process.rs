@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, EndCause, Output, ProcessOutput, RunSpec, leftovers, run_to_end};
+use amplihack_session::{
+    Deadlines, EndCause, Interrupts, Output, ProcessOutput, RunSpec, leftovers, run_to_end,
+};
 use amplihack_utils::env::Env;
 use amplihack_utils::git::Git;
-use amplihack_utils::sys::{Exit, Proc, Signal};
+use amplihack_utils::sys::{Exit, Proc};
 
 use crate::error::AutoError;
 
@@ -28,6 +30,7 @@ pub struct Processes {
     list: PathBuf,
     record: Arc<File>,
     id: String,
+    interrupts: Interrupts,
 }
 
 /// The output of a command.
@@ -37,8 +40,6 @@ pub struct CommandOutput {
     pub exit: Exit,
     /// It took too long, and was ended.
     pub late: bool,
-    /// A signal to this process ended it.
-    pub interrupted: Option<Signal>,
     /// The end of its output.
     pub stdout: Vec<u8>,
     /// The end of its error output.
@@ -46,11 +47,29 @@ pub struct CommandOutput {
 }
 
 impl Processes {
-    /// Processes of the run `id`, whose directory is `directory`, in the environment `env`.
-    pub fn new(env: Env, grace: Duration, directory: &Path, id: &str) -> Result<Self, AutoError> {
+    /// Processes of the run `id`, whose directory is `directory`, in the environment `env`. They are ended by `interrupts`.
+    pub fn new(
+        env: Env,
+        grace: Duration,
+        directory: &Path,
+        id: &str,
+        interrupts: Interrupts,
+    ) -> Result<Self, AutoError> {
         let list = directory.join("processes");
         let record = Arc::new(leftovers::open_list(&list).map_err(AutoError::file(&list))?);
-        Ok(Self { env, grace, list, record, id: id.to_owned() })
+        Ok(Self { env, grace, list, record, id: id.to_owned(), interrupts })
+    }
+
+    /// The same for what must not stay half done, and for what keeps a run's results: only a second Ctrl-C ends it.
+    #[must_use]
+    pub fn closing(&self) -> Self {
+        Self { interrupts: self.interrupts.repeated(), ..self.clone() }
+    }
+
+    /// The same for what is done in spite of the signals so far.
+    #[must_use]
+    pub fn from_now(&self) -> Self {
+        Self { interrupts: self.interrupts.from_now(), ..self.clone() }
     }
 
     /// The file in which each process of the run is written down before it starts.
@@ -101,7 +120,7 @@ impl Processes {
         let mut git = Git::new(&self.env, directory);
         // Asked each time: the agent may have changed it since.
         let programs = self.run(git.programs(), GIT_TIMEOUT, GIT_OUTPUT).await?;
-        if programs.late || programs.interrupted.is_some() {
+        if programs.late {
             return Ok(programs);
         }
         git.switch_off(Some(programs.exit.code()), &programs.stdout)
@@ -130,6 +149,9 @@ impl Processes {
         keep: usize,
     ) -> Result<CommandOutput, AutoError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
+        if let Some(signal) = self.interrupts.heard() {
+            return Err(AutoError::Interrupted { signal });
+        }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let ProcessOutput { exit, cause, stdout, stderr, .. } = run_to_end(RunSpec {
             stdout: Output::Tail(keep),
@@ -139,15 +161,17 @@ impl Processes {
             tag: format!("{}.{}.{number}", self.id, std::process::id()),
             record: Some(self.record()?),
             subreaper: true,
-            signals: true,
+            interrupts: self.interrupts.clone(),
             ..RunSpec::new(command)
         })
         .await?;
-        let interrupted = if let EndCause::Interrupted(signal) = cause { Some(signal) } else { None };
+        if let EndCause::Interrupted(signal) = cause {
+            // An error, so that nobody takes it for the command's own answer.
+            return Err(AutoError::Interrupted { signal });
+        }
         Ok(CommandOutput {
             exit,
             late: matches!(cause, EndCause::Deadline(_)),
-            interrupted,
             stdout: stdout.bytes,
             stderr: stderr.bytes,
         })
@@ -156,7 +180,7 @@ impl Processes {
 
 /// The output of a git that ended with 0.
 fn answered(what: &'static str, output: CommandOutput) -> Result<Vec<u8>, AutoError> {
-    if output.exit.success() && !output.late && output.interrupted.is_none() {
+    if output.exit.success() && !output.late {
         return Ok(output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");

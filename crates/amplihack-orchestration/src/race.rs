@@ -1,9 +1,11 @@
 //! One task for several agents: the first verified result wins, and the others are given up.
 
 use amplihack_agent::event::RunOutcome;
+use amplihack_utils::error::Explain;
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::drive::Summary;
+use crate::error::AutoError;
 
 /// Whether a run may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,12 +62,13 @@ impl Race {
 }
 
 /// The exit code of several runs: 0 if each is a success, 130 and its like if they were ended by a signal, else 1.
-pub fn code<'a>(summaries: impl IntoIterator<Item = Option<&'a Summary>>) -> u8 {
+pub fn code<'a>(ends: impl IntoIterator<Item = &'a Result<Summary, AutoError>>) -> u8 {
     let mut code = 0;
-    for summary in summaries {
-        match summary {
-            Some(summary) if summary.end.is_success() => {}
-            Some(summary) if summary.end.signal.is_some() => return summary.end.code(),
+    for end in ends {
+        match end {
+            Ok(summary) if summary.end.is_success() => {}
+            Ok(summary) if summary.end.signal.is_some() => return summary.end.code(),
+            Err(error @ AutoError::Interrupted { .. }) => return error.exit().code(),
             _ => code = 1,
         }
     }

@@ -110,6 +110,7 @@ mod tests {
     use std::process::Command;
     use std::time::Duration;
 
+    use amplihack_session::Interrupts;
     use amplihack_utils::env::Env;
 
     use super::*;
@@ -135,7 +136,9 @@ mod tests {
         git(&["config", "filter.a=b.required", "true"]);
         fs::write(root.join(".gitattributes"), "* filter=a=b\n").unwrap();
         fs::write(root.join("f"), "1\n").unwrap();
-        let processes = Processes::new(env.clone(), Duration::from_secs(1), dir.path(), "r-1").unwrap();
+        let quiet = Interrupts::none();
+        let processes =
+            Processes::new(env.clone(), Duration::from_secs(1), dir.path(), "r-1", quiet).unwrap();
         let snapshots = Snapshots::open(&processes, &root, dir.path()).await.unwrap().unwrap();
         let base = snapshots.capture(&processes).await.unwrap();
         fs::write(root.join("f"), "2\n").unwrap();

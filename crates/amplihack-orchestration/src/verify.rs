@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use amplihack_utils::sys::Signal;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -70,8 +69,6 @@ pub struct Claimed<'a> {
 /// A verification that did not come to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// A signal to this process.
-    Interrupted(Signal),
     /// The run's deadline.
     Late,
     /// It was given up, and why.
@@ -123,9 +120,6 @@ async fn once(
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = left.unwrap_or(TIMEOUT).min(TIMEOUT);
         let output = processes.shell(text, claimed.directory, timeout, &[], KEEP).await?;
-        if let Some(signal) = output.interrupted {
-            return Ok(Err(Cut::Interrupted(signal)));
-        }
         if output.late && left.is_some_and(|left| left <= TIMEOUT) {
             return Ok(Err(Cut::Late));
         }

@@ -311,15 +311,20 @@ impl Recorded {
 
     /// How the run stands, in a word: `completed`, `failed`, `running`, `interrupted`, `killed`.
     pub fn state(&self) -> &'static str {
+        let interrupted = self.entries.iter().any(|entry| matches!(entry, Entry::Interrupted { .. }));
         match self.end() {
             Some(true) => "completed",
+            Some(false) if interrupted => "interrupted",
             Some(false) => "failed",
             None if self.header.lives() => "running",
-            None if self.entries.iter().any(|entry| matches!(entry, Entry::Interrupted { .. })) => {
-                "interrupted"
-            }
+            None if interrupted => "interrupted",
             None => "killed",
         }
+    }
+
+    /// Whether a fatal step failed, in this runner's time or before.
+    pub fn has_failed(&self) -> bool {
+        self.failed_before || self.end() == Some(false)
     }
 
     /// Whether no fatal step failed, if its latest runner came to the end.

@@ -81,7 +81,7 @@ pub fn done(run: &Recorded, spool: &Spool, home: Option<&Path>) -> Done {
             done.adopt.insert(path.to_owned(), session.to_owned());
         }
     }
-    if run.failed_before || run.state() == "failed" {
+    if run.has_failed() {
         // A failure that something above did not mind is done.
         let ended_the_run = |path: &str| {
             let ends = path.match_indices('.').map(|(at, _)| at).chain([path.len()]);

@@ -39,6 +39,6 @@ pub use output::{Captured, Deadline, EndCause, Process, ProcessOutput};
 pub use report::Report;
 pub use run::{AgentRun, run_to_end};
 pub use run_end::{Denials, Evidence, RunEnd};
-pub use signals::Interrupts;
+pub use signals::{InterruptStream, Interrupts};
 pub use spec::{Deadlines, Input, Output, RunSpec, SESSION_ID, Terminal};
 pub use stream::{EventRun, Judge, Reading};

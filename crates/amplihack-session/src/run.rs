@@ -314,10 +314,9 @@ impl AgentRun {
 
 /// What this run has to hear of this process's signals.
 fn listen(spec: &RunSpec) -> io::Result<Listener> {
-    let listener = if spec.signals { Listener::new(spec.terminal)? } else { Listener::deaf() };
-    let sees_stops = spec.signals && spec.terminal == Terminal::Owned;
+    let listener = Listener::new(&spec.interrupts, spec.terminal)?;
     // A process that ignores SIGCHLD is not told how its children ended; one that listens to it is.
-    if spec.subreaper || sees_stops || sys::ignores(Signal::CHILD) {
+    if spec.subreaper || listener.sees_stops() || sys::ignores(Signal::CHILD) {
         listener.and_children()
     } else {
         Ok(listener)

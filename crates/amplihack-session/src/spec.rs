@@ -4,6 +4,8 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::signals::Interrupts;
+
 /// Whether the agent owns the terminal of this process.
 ///
 /// The agent crate's run mode says how an agent is *asked* to run; this says what the run may do to its processes.
@@ -96,9 +98,9 @@ pub struct RunSpec {
     /// This process is one of our binaries: it becomes the reaper of its descendants' orphans, and orphans of nobody
     /// else are this run's. Default: false; a library never does that to its host.
     pub subreaper: bool,
-    /// Signals to this process are passed on to the run, and end it. Default: false; a library leaves its host's
-    /// signals alone. Signals that this process ignores (`nohup`) stay ignored.
-    pub signals: bool,
+    /// The signals to this process that are passed on to the run, and end it. Default: none; a library leaves its host's
+    /// signals alone.
+    pub interrupts: Interrupts,
 }
 
 impl RunSpec {
@@ -119,7 +121,7 @@ impl RunSpec {
             tag: String::new(),
             record: None,
             subreaper: false,
-            signals: false,
+            interrupts: Interrupts::none(),
         }
     }
 

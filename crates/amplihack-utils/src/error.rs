@@ -18,10 +18,12 @@ pub enum ExitKind {
     Budget,
     /// 70: a bug in amplihack.
     Bug,
+    /// 128 + the number: ended by a signal.
+    Signal(u8),
 }
 
 impl ExitKind {
-    /// Every kind, in the order of the codes.
+    /// Every kind with one code, in the order of the codes.
     pub const ALL: [Self; 6] =
         [Self::Failed, Self::Usage, Self::NotFound, Self::Denied, Self::Budget, Self::Bug];
 
@@ -34,6 +36,7 @@ impl ExitKind {
             Self::Denied => 4,
             Self::Budget => 5,
             Self::Bug => 70,
+            Self::Signal(number) => number.saturating_add(128),
         }
     }
 
@@ -46,6 +49,7 @@ impl ExitKind {
             Self::Denied => "denied by policy",
             Self::Budget => "a budget or deadline was reached",
             Self::Bug => "a bug in amplihack",
+            Self::Signal(_) => "ended by a signal",
         }
     }
 }
@@ -85,6 +89,7 @@ mod tests {
             (ExitKind::Budget, 5),
             (ExitKind::Bug, 70),
         ];
+        assert_eq!(ExitKind::Signal(15).code(), 143);
         assert_eq!(ExitKind::ALL.map(|kind| (kind, kind.code())), table);
     }
 }

@@ -9,6 +9,7 @@ use amplihack_hooks::registration::Program;
 use amplihack_launcher::{enterable, own_program};
 use amplihack_orchestration::race::Lane;
 use amplihack_orchestration::{AutoError, Place, Progress, Spec, append::append, begin, journal, resume};
+use amplihack_session::Interrupts;
 use amplihack_utils::agent_binary::{System, resolve_in};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
@@ -35,7 +36,8 @@ pub(crate) fn run(args: AutoArgs, env: &Env) -> Result<u8, Failure> {
         ui::note("appended", format_args!("the next turn of {id} is told"));
         return Ok(0);
     }
-    let house = House::open(env)?;
+    // Before anything is written: no signal is missed from here to the end.
+    let house = House::open(env, Interrupts::listen())?;
     if let Some(id) = resume {
         return house.go_on(&id, &running);
     }
@@ -55,7 +57,7 @@ pub(crate) fn run(args: AutoArgs, env: &Env) -> Result<u8, Failure> {
 
 /// `--auto` on the verb of an agent, or of the one in charge.
 pub(crate) fn launch(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env) -> Result<u8, Failure> {
-    let house = House::open(env)?;
+    let house = House::open(env, Interrupts::listen())?;
     let agent = agent.unwrap_or_else(|| house.in_charge());
     args.print = true;
     let gathered = gather(agent, &args, Terminals::of_this_process())?;
@@ -96,18 +98,19 @@ pub(super) struct House<'a> {
     pub(super) config: Config,
     pub(super) cwd: PathBuf,
     guard: Program,
+    interrupts: Interrupts,
 }
 
 impl<'a> House<'a> {
     /// The house in the current directory.
-    pub(super) fn open(env: &'a Env) -> Result<Self, Failure> {
+    pub(super) fn open(env: &'a Env, interrupts: Interrupts) -> Result<Self, Failure> {
         let cwd = current_dir()?;
         enterable(&cwd)?;
         let config = Config::load(env, &cwd, &[])?;
         super::config::show_warnings(&config);
         let guard = own_program()
             .map_err(|error| Failure::system("the guard's program could not be found", &error))?;
-        Ok(Self { env, config, cwd, guard })
+        Ok(Self { env, config, cwd, guard, interrupts })
     }
 
     /// The agent that is in charge here.
@@ -156,7 +159,14 @@ impl<'a> House<'a> {
         board: &'b dyn Fn(&SessionId, &Progress),
         lane: tokio::sync::watch::Receiver<Lane>,
     ) -> Place<'b> {
-        Place { env: self.env, config: &self.config, guard: Some(self.guard.clone()), told: board, lane }
+        Place {
+            env: self.env,
+            config: &self.config,
+            guard: Some(self.guard.clone()),
+            told: board,
+            interrupts: self.interrupts.clone(),
+            lane,
+        }
     }
 
     fn work(&self, spec: Spec, json: bool) -> Result<u8, Failure> {

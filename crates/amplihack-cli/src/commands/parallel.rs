@@ -8,6 +8,7 @@ use amplihack_orchestration::budget::tokens;
 use amplihack_orchestration::parallel::{Job, at_once, tasks};
 use amplihack_orchestration::race::{Race, code};
 use amplihack_orchestration::{AutoError, Progress, Spec, Summary, begin};
+use amplihack_session::Interrupts;
 use amplihack_utils::env::Env;
 use amplihack_utils::error::Explain;
 use amplihack_utils::launcher_context::SessionId;
@@ -23,9 +24,10 @@ use crate::ui::{self, Failure, line};
 
 /// Runs the command and returns the exit code.
 pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
+    let interrupts = Interrupts::listen();
     let ParallelArgs { task_file, agents, max, race, running, unattended } = args;
     let text = text_of(&task_file)?;
-    let house = House::open(env)?;
+    let house = House::open(env, interrupts)?;
     let agents = if agents.is_empty() { vec![house.in_charge()] } else { agents };
     let asked: Vec<(AgentBinary, String)> = if race {
         agents.into_iter().map(|agent| (agent, text.clone())).collect()
@@ -75,7 +77,7 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
     for summary in results.ends.iter().flatten() {
         super::telemetry::of_run(summary.id.as_str(), env);
     }
-    let all = code(results.ends.iter().map(|result| result.as_ref().ok()));
+    let all = code(&results.ends);
     // A race is won by one.
     Ok(match winner {
         Some(Some(_)) => 0,
@@ -124,6 +126,11 @@ fn again(unattended: &Unattended) -> Unattended {
     Unattended { verify: unattended.verify.clone(), notify: unattended.notify.clone(), ..*unattended }
 }
 
+/// Whether a run that failed with `error` was begun at all: the others wait for a resume.
+fn is_begun(error: &AutoError) -> bool {
+    !matches!(error, AutoError::GivenUp | AutoError::Interrupted { .. })
+}
+
 /// One row of the table.
 struct TaskRow<'a> {
     number: usize,
@@ -152,7 +159,7 @@ impl TaskRow<'_> {
             Err(error) => json!({
                 "task": number + 1,
                 "agent": spec.agent,
-                "end": "failed",
+                "end": if is_begun(error) { "failed" } else { "not_begun" },
                 "reason": error.to_string(),
                 "error": error.kind(),
                 "won": false,
@@ -186,7 +193,8 @@ fn table(rows: &[TaskRow<'_>], race: bool) -> String {
                 }
             }
             Err(error) => {
-                let mut cells = vec![number.clone(), row.spec.agent.to_string(), "failed".to_owned()];
+                let end = if is_begun(error) { "failed" } else { "not begun" };
+                let mut cells = vec![number.clone(), row.spec.agent.to_string(), end.to_owned()];
                 cells.resize(8, "-".to_owned());
                 table.add_row(cells);
                 let _ = writeln!(reasons, "task {number}: {error}");

@@ -15,6 +15,7 @@ use amplihack_recipe::plan::{CompileError, Mode, Plan, compile, describe};
 use amplihack_recipe::progress::{Lines, TransitionLog};
 use amplihack_recipe::result::{RunResult, StepResult, report};
 use amplihack_recipe::run::{AgentDoor, Done, Execution, Launcher, Retry, Settings, depth, dry_run, execute};
+use amplihack_session::Interrupts;
 use amplihack_utils::agent_binary::{Source, System, has_context_file, resolve_in, validate};
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::new_session_id;
@@ -209,7 +210,7 @@ fn start(args: &RunArgs, env: &Env, plan: Plan, settings: Settings, context: Con
         door,
         depth: (deep, limit),
         grace: GRACE,
-        signals: true,
+        interrupts: Interrupts::listen(),
     };
     let mut seen = |entry: &Entry| {
         let text = lines.of(entry);

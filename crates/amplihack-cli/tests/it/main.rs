@@ -34,6 +34,7 @@ mod grid;
 mod help;
 mod input;
 mod install;
+mod interrupts;
 mod launch;
 mod nested;
 mod nested_routing;

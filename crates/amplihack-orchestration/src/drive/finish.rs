@@ -6,6 +6,7 @@ use amplihack_agent::event::RunOutcome;
 use amplihack_session::{Denials, Evidence, RunEnd};
 use amplihack_utils::fs::{Durability, write_atomic};
 use amplihack_utils::sys::Signal;
+use jiff::Timestamp;
 
 use super::turn::{STDERR, live_path};
 use super::{Drive, Summary, diff_path};
@@ -20,14 +21,14 @@ const NOTIFY_TIMEOUT: Duration = Duration::from_mins(1);
 
 impl Drive<'_> {
     pub(super) async fn finish(mut self, end: RunOutcome, reason: String) -> Result<Summary, AutoError> {
-        let signal = self.heard_signal().await;
+        // What is left to do keeps the results, whatever ended the run.
+        self.processes = self.processes.closing();
         let kept = match self.journal.story.ended {
-            None => self.close(self.run_end(end, reason.clone(), signal)).await?,
+            None => self.close(end, reason.clone()).await?,
             Some(_) => self.journal.story.worktree.clone().filter(|tree| tree.path.is_dir()),
         };
         let story = &self.journal.story;
-        let run =
-            story.ended.as_ref().map_or_else(|| self.run_end(end, reason, signal), |ended| ended.run.clone());
+        let run = story.ended.as_ref().map_or_else(|| self.run_end(end, reason), |ended| ended.run.clone());
         let summary = Summary {
             id: self.id.clone(),
             end: run,
@@ -50,11 +51,11 @@ impl Drive<'_> {
     }
 
     /// The end of the run with what is known of it by now.
-    fn run_end(&self, outcome: RunOutcome, reason: String, signal: Option<Signal>) -> RunEnd {
+    fn run_end(&self, outcome: RunOutcome, reason: String) -> RunEnd {
         let story = &self.journal.story;
         let answers = || story.turns.iter().filter_map(|turn| turn.answer.as_ref());
         let last = answers().next_back().map(|answer| answer.run.evidence);
-        let signal = signal.filter(|_| outcome == RunOutcome::Interrupted);
+        let signal = self.place.interrupts.heard().filter(|_| outcome == RunOutcome::Interrupted);
         let evidence = match outcome {
             RunOutcome::Verified => Evidence::Verification,
             RunOutcome::Claimed => Evidence::Claim,
@@ -76,39 +77,66 @@ impl Drive<'_> {
     }
 
     /// Keeps the diff, lets the worktree go or stay, and writes down the end.
-    async fn close(&mut self, run: RunEnd) -> Result<Option<Tree>, AutoError> {
-        let mut changed = None;
-        if let (Some(snapshots), Some(base)) = (&self.snapshots, self.journal.story.base.as_deref()) {
-            let now = snapshots.capture(&self.processes).await?;
-            changed = Some(now != base);
-            match snapshots.diff(&self.processes, base, &now).await {
-                Ok(diff) => {
-                    let path = diff_path(&self.journal.directory);
-                    write_atomic(&path, &diff, 0o600, Durability::Process).map_err(AutoError::file(&path))?;
-                }
-                // The agent may have pruned what the files were at the beginning.
-                Err(error @ AutoError::Git { .. }) => self.notice(format!("there is no diff: {error}")),
-                Err(error) => return Err(error),
+    async fn close(&mut self, end: RunOutcome, reason: String) -> Result<Option<Tree>, AutoError> {
+        let changed = match self.keep_diff().await {
+            Err(AutoError::Interrupted { signal }) => {
+                self.notice(format!("no diff is kept: signal {} came again", signal.as_raw()));
+                None
             }
-        }
-        let mut kept = None;
-        if let Some(tree) = self.journal.story.worktree.clone() {
-            let keep = *self.place.lane.borrow() == Lane::Lost;
-            match tree.end(&self.processes, keep).await? {
-                Fate::Removed => {}
-                Fate::Kept(why) => {
-                    self.notice(format!("the worktree {} is kept: {why}", tree.path.display()));
-                    kept = Some(tree);
-                }
+            changed => changed?,
+        };
+        let kept = self.end_worktree().await?;
+        // The last look: what comes after this moment finds the run ended.
+        let at = Timestamp::now();
+        let run = match self.place.interrupts.heard() {
+            Some(signal) if end != RunOutcome::Interrupted => {
+                let number = signal.as_raw();
+                let reason = format!("ended by signal {number} before its end was recorded: {reason}");
+                self.run_end(RunOutcome::Interrupted, reason)
             }
-        }
-        self.journal.write(Entry::Ended { run, changed })?;
-        if let Some(snapshots) = &self.snapshots {
+            _ => self.run_end(end, reason),
+        };
+        let is_complete = run.is_success();
+        self.journal.write_at(at, Entry::Ended { run, changed })?;
+        // A resume compares with the files as they were at the beginning.
+        if let Some(snapshots) = self.snapshots.as_ref().filter(|_| is_complete) {
             snapshots.forget();
         }
         // There need not be one.
         let _ = std::fs::remove_file(live_path(&self.journal.directory));
         Ok(kept)
+    }
+
+    /// Keeps the diff; whether files are other than at the beginning, where that can be seen.
+    async fn keep_diff(&self) -> Result<Option<bool>, AutoError> {
+        let (Some(snapshots), Some(base)) = (&self.snapshots, self.journal.story.base.as_deref()) else {
+            return Ok(None);
+        };
+        let now = snapshots.capture(&self.processes).await?;
+        match snapshots.diff(&self.processes, base, &now).await {
+            Ok(diff) => {
+                let path = diff_path(&self.journal.directory);
+                write_atomic(&path, &diff, 0o600, Durability::Process).map_err(AutoError::file(&path))?;
+            }
+            // The agent may have pruned what the files were at the beginning.
+            Err(error @ AutoError::Git { .. }) => self.notice(format!("there is no diff: {error}")),
+            Err(error) => return Err(error),
+        }
+        Ok(Some(now != base))
+    }
+
+    /// Lets the worktree go, or keeps it.
+    async fn end_worktree(&self) -> Result<Option<Tree>, AutoError> {
+        let Some(tree) = self.journal.story.worktree.clone() else { return Ok(None) };
+        let keep = *self.place.lane.borrow() == Lane::Lost;
+        let why = match tree.end(&self.processes, keep).await {
+            Ok(Fate::Removed) => return Ok(None),
+            Ok(Fate::Kept(why)) => why,
+            Err(AutoError::Interrupted { signal }) => format!("signal {} came again", signal.as_raw()),
+            Err(error) => return Err(error),
+        };
+        self.notice(format!("the worktree {} is kept: {why}", tree.path.display()));
+        Ok(Some(tree))
     }
 
     /// Runs the command that tells the end, once: it is written down before.
@@ -133,7 +161,7 @@ impl Drive<'_> {
                 summary.end.usage.cost_usd.map_or_else(String::new, |cost| cost.to_string()),
             ),
         ];
-        match self.processes.shell(&command, &directory, NOTIFY_TIMEOUT, &outcome, STDERR).await {
+        match self.processes.from_now().shell(&command, &directory, NOTIFY_TIMEOUT, &outcome, STDERR).await {
             Ok(output) if output.exit.success() => {}
             Ok(output) => self.notice(format!("the command of --notify ended with {}", output.exit)),
             Err(error) => self.notice(format!("the command of --notify could not be run: {error}")),

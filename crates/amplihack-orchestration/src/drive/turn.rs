@@ -107,6 +107,7 @@ impl Drive<'_> {
             }
         };
         plan.record = Some(self.processes.record()?);
+        plan.interrupts = Some(self.place.interrupts.clone());
         let launch = plan.session.to_string();
         self.journal.write(Entry::Asked {
             turn: ask.turn,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use amplihack_agent::{AgentBinary, lookup};
 use amplihack_launcher::copilot::shim::{Shim, install_into};
-use amplihack_session::{Deadlines, EndCause, Output, ProcessOutput, RunSpec, run_blocking};
+use amplihack_session::{Deadlines, EndCause, Interrupts, Output, ProcessOutput, RunSpec, run_blocking};
 use amplihack_utils::agent_binary::{System, resolve_in};
 use amplihack_utils::env::Env;
 use amplihack_utils::sys::{arg_limits, exec_cost};
@@ -193,7 +193,7 @@ fn spec(request: &Request, command: Command, spilled: Spill, shim: Option<Shim>)
         deadlines: Deadlines { total: request.deadline, ..Deadlines::default() },
         keep: Box::new((spilled, shim)),
         subreaper: request.owner,
-        signals: request.owner,
+        interrupts: if request.owner { Interrupts::listen() } else { Interrupts::none() },
         ..RunSpec::new(command)
     }
 }

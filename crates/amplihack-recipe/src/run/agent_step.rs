@@ -300,6 +300,7 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
         cwd: ask.cwd.clone(),
     };
     let mut plan = plan(request, env, &own.config).map_err(|error| error.to_string())?;
+    plan.interrupts = Some(world.interrupts.clone());
     plan.record = Some(world.spool.list().map_err(|error| error.to_string())?);
     // Told at once: whoever waits for a long step knows by then that nothing guards it.
     let tell = |notices: &[Notice]| {

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use amplihack_session::Interrupts;
 use amplihack_session::step::{Background, Spool};
+use amplihack_session::{InterruptStream, Interrupts};
 use amplihack_utils::env::Env;
 use amplihack_utils::log::LogError;
 use amplihack_utils::sys::Signal;
@@ -38,6 +38,8 @@ pub struct World {
     pub door: AgentDoor,
     /// From SIGTERM to SIGKILL.
     pub grace: Duration,
+    /// The signals that end the run, and each agent in it.
+    pub interrupts: Interrupts,
     notes: mpsc::UnboundedSender<Entry>,
     noted: Option<mpsc::UnboundedReceiver<Entry>>,
 }
@@ -51,6 +53,7 @@ impl World {
         journal: &Journal,
         door: AgentDoor,
         grace: Duration,
+        interrupts: Interrupts,
     ) -> Self {
         let (notes, heard) = mpsc::unbounded_channel();
         Self {
@@ -61,6 +64,7 @@ impl World {
             spool: Arc::clone(journal.spool()),
             door,
             grace,
+            interrupts,
             notes,
             noted: Some(heard),
         }
@@ -93,7 +97,7 @@ pub async fn drive(
     machine: Machine,
     mut world: World,
     journal: &mut Journal,
-    interrupts: Interrupts,
+    interrupts: InterruptStream,
     seen: &mut dyn FnMut(&Entry),
 ) -> Result<RunResult, RunError> {
     let (stop, stopped) = watch::channel(None);
@@ -133,7 +137,7 @@ impl Shell<'_> {
     async fn run(
         &mut self,
         mut noted: mpsc::UnboundedReceiver<Entry>,
-        mut interrupts: Interrupts,
+        mut interrupts: InterruptStream,
         stop: watch::Sender<Option<Signal>>,
     ) -> Result<RunResult, RunError> {
         let outcome = self.turns(&mut noted, &mut interrupts, &stop).await;
@@ -156,7 +160,7 @@ impl Shell<'_> {
     async fn turns(
         &mut self,
         noted: &mut mpsc::UnboundedReceiver<Entry>,
-        interrupts: &mut Interrupts,
+        interrupts: &mut InterruptStream,
         stop: &watch::Sender<Option<Signal>>,
     ) -> Result<(), RunError> {
         self.tell(StepInput::Start)?;

@@ -47,8 +47,8 @@ pub struct Execution {
     pub depth: (u64, u64),
     /// From SIGTERM to SIGKILL.
     pub grace: Duration,
-    /// Signals to this process end the run.
-    pub signals: bool,
+    /// The signals that end the run.
+    pub interrupts: Interrupts,
 }
 
 /// Why there is no run.
@@ -104,6 +104,20 @@ pub fn dry_run(plan: Plan, settings: Settings, context: Context) -> Option<RunRe
     })
 }
 
+/// The result of a run of which `settings` has every step's recorded end; nothing is started and nothing written. `None` if there
+/// is anything left to do.
+pub fn replay(plan: Plan, settings: Settings, context: Context) -> Option<RunResult> {
+    let mut machine = Machine::new(Arc::new(plan), settings, context);
+    let outputs = machine.step(Duration::ZERO, StepInput::Start);
+    if outputs.iter().any(|output| matches!(output, StepOutput::Spawn(_))) {
+        return None;
+    }
+    outputs.into_iter().find_map(|output| match output {
+        StepOutput::Done(result) => Some(*result),
+        _ => None,
+    })
+}
+
 /// Runs what is asked for to its end. Blocks; on the main thread it starts programs without a thread more.
 ///
 /// Every entry is in the journal before `seen` is shown it.
@@ -120,7 +134,7 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
         door,
         depth: (depth, limit),
         grace,
-        signals,
+        interrupts,
     } = execution;
     let root = &plan.root().recipe;
     if let Some(fault) = preflight(root, &context, &settings.cwd) {
@@ -138,11 +152,7 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
     // Before anything is started, so that no signal is missed.
     let runtime = amplihack_session::runtime().map_err(failed("the runtime could not be started"))?;
     let _inside = runtime.enter();
-    let interrupts = if signals {
-        Interrupts::listen().map_err(failed("signals cannot be listened to"))?
-    } else {
-        Interrupts::none()
-    };
+    let stream = interrupts.stream().map_err(failed("signals cannot be listened to"))?;
     // Without a home nothing is kept longer than the run.
     let temporary = match &home {
         Some(_) => None,
@@ -183,7 +193,7 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
     let scripts = scripts_environment(&env, &settings.run_id, depth, limit, door.agent().name());
     // A launch counts for itself.
     let agents = env.clone().with(RUN_ID, settings.run_id.as_str());
-    let world = World::new(env, scripts, agents, &journal, door, grace);
+    let world = World::new(env, scripts, agents, &journal, door, grace, interrupts);
     let machine = Machine::new(Arc::new(plan), settings, context);
-    Ok(runtime.block_on(drive(machine, world, &mut journal, interrupts, seen))?)
+    Ok(runtime.block_on(drive(machine, world, &mut journal, stream, seen))?)
 }

@@ -24,7 +24,7 @@ pub use agent_step::{AgentDoor, Launcher, Own};
 pub use drive::{RunError, World, drive};
 pub use environment::depth;
 pub(crate) use environment::of_scripts as scripts_environment;
-pub use execute::{ExecuteError, Execution, dry_run, execute, sources};
+pub use execute::{ExecuteError, Execution, dry_run, execute, replay, sources};
 pub use machine::Machine;
 pub(crate) use preflight::preflight;
 

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use amplihack_session::{Output, RunSpec, Terminal, run_to_end};
+use amplihack_session::{Interrupts, Output, RunSpec, Terminal, run_to_end};
 use amplihack_utils::env::Env;
 use amplihack_utils::sys::{self, Signal};
 
@@ -33,7 +33,7 @@ fn launcher() {
         grace: Duration::from_millis(env.text(GRACE).map_or(500, |grace| grace.parse().unwrap())),
         tag: format!("run-{}", env.text(MARK).unwrap()),
         subreaper: ours,
-        signals: ours,
+        interrupts: if ours { Interrupts::listen() } else { Interrupts::none() },
         ..RunSpec::new(sh(script))
     };
     let outcome = block_on(run_to_end(spec)).unwrap();

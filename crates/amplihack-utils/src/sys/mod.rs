@@ -6,6 +6,7 @@
 mod capture;
 mod child;
 pub mod entry;
+pub mod interrupts;
 mod keeper;
 pub mod last_words;
 mod limits;

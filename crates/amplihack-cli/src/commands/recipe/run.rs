@@ -16,8 +16,9 @@ use amplihack_recipe::progress::{Lines, Objects};
 use amplihack_recipe::result::{RunResult, report};
 use amplihack_recipe::resume;
 use amplihack_recipe::run::{
-    AgentDoor, Done, Execution, Own, Retry, Settings, depth, dry_run, execute, sources,
+    AgentDoor, Done, Execution, Own, Retry, Settings, depth, dry_run, execute, replay, sources,
 };
+use amplihack_session::Interrupts;
 use amplihack_session::step::Spool;
 use amplihack_utils::agent_binary::{System, resolve_in};
 use amplihack_utils::config::Config;
@@ -63,11 +64,19 @@ struct Wanted {
 }
 
 pub(super) fn run(args: &RunArgs, env: &Env) -> Result<u8, Failure> {
+    // Before anything is written: no signal is missed from here to the end.
+    let interrupts = Interrupts::listen();
     let here = current_dir()?;
     let config = Config::load(env, &here, &[])?;
     crate::commands::config::show_warnings(&config);
     let wanted = match &args.resume {
-        Some(id) => again(id, env, &config)?,
+        Some(id) => {
+            let found = runs::one(env, id)?;
+            if found.state() == "completed" {
+                return result_of(&found, args, env);
+            }
+            again(found, env, &config)?
+        }
         None => new(args, env, &here)?,
     };
     for warning in wanted.plan.warnings.iter().filter(|_| args.resume.is_none()) {
@@ -78,7 +87,7 @@ pub(super) fn run(args: &RunArgs, env: &Env) -> Result<u8, Failure> {
         let settings = settings(&wanted.asked, wanted.run_id, wanted.cwd, wanted.done);
         return dry_run(wanted.plan, settings, context).map_or(Ok(1), |result| print(&result, args.format));
     }
-    start(args, wanted, context, env, config)
+    start(args, wanted, context, env, config, interrupts)
 }
 
 fn new(args: &RunArgs, env: &Env, here: &Path) -> Result<Wanted, Failure> {
@@ -126,9 +135,8 @@ fn new(args: &RunArgs, env: &Env, here: &Path) -> Result<Wanted, Failure> {
 }
 
 /// A run that goes on: what its dead runner left is ended first.
-fn again(id: &str, env: &Env, config: &Config) -> Result<Wanted, Failure> {
+fn again(found: Recorded, env: &Env, config: &Config) -> Result<Wanted, Failure> {
     let failed = |message: String, hint: &str| Failure::of("cannot_resume", message, hint, ExitKind::Failed);
-    let found = runs::one(env, id)?;
     may_go_on(&found)?;
     let lock = resume::hold(&found.directory).map_err(|error| match error {
         LockError::Busy { .. } => failed(
@@ -142,6 +150,49 @@ fn again(id: &str, env: &Env, config: &Config) -> Result<Wanted, Failure> {
         .map_err(|error| failed(error.to_string(), "begin it anew with `amplihack recipe run`"))?
         .unwrap_or(found);
     may_go_on(&run)?;
+    let (asked, given, plan) = recorded_plan(&run, env)?;
+    let survivors = resume::end_leftovers(&run, config.stop_grace())
+        .map_err(|error| Failure::system("what the dead runner left could not be ended", &error))?;
+    if !survivors.is_empty() {
+        let names: Vec<String> = survivors.iter().map(ToString::to_string).collect();
+        let message = format!("what the dead runner left cannot be ended: {}", names.join(", "));
+        return Err(failed(message, "end these processes by hand, then try again"));
+    }
+    let done = done(&run, env)?;
+    let header = &run.header;
+    Ok(Wanted {
+        asked,
+        given,
+        lock: Some(lock),
+        entry: header.recipe.clone(),
+        cwd: header.cwd.clone(),
+        run_id: header.run_id.clone(),
+        done,
+        plan,
+    })
+}
+
+/// Prints the result of a run that is complete. Nothing is started and nothing written.
+fn result_of(run: &Recorded, args: &RunArgs, env: &Env) -> Result<u8, Failure> {
+    let (asked, given, plan) = recorded_plan(run, env)?;
+    let context = given.over(&plan.root().recipe.context, env);
+    let (id, cwd) = (run.header.run_id.clone(), run.header.cwd.clone());
+    let result = replay(plan, settings(&asked, id, cwd, done(run, env)?), context).ok_or_else(|| {
+        let message = format!("the journal of the run {} does not have every step's end", run.header.run_id);
+        Failure::of(
+            "journal_damaged",
+            message,
+            "`amplihack recipe runs show` shows what it has",
+            ExitKind::Failed,
+        )
+    })?;
+    let duration = run.last.duration_since(run.began).as_secs_f64();
+    print(&RunResult { duration, ..result }, args.format)
+}
+
+/// What `run` was asked for, and its plan, if its recipes are what they were.
+fn recorded_plan(run: &Recorded, env: &Env) -> Result<(Asked, Given, Plan), Failure> {
+    let failed = |message: String, hint: &str| Failure::of("cannot_resume", message, hint, ExitKind::Failed);
     let header = &run.header;
     let id = &header.run_id;
     let asked: Asked = serde_json::from_value(header.asked.clone()).map_err(|_| {
@@ -157,28 +208,19 @@ fn again(id: &str, env: &Env, config: &Config) -> Result<Wanted, Failure> {
     let now = sources(&plan);
     if let Some((path, _)) = now.iter().find(|found| !header.sources.contains(found)) {
         let message = format!("{} is not as it was when the run {id} began", path.display());
-        return Err(failed(message, "put it back, or begin a new run"));
+        return Err(failed(
+            message,
+            "put it back, or begin a new run; `amplihack recipe runs show` has what was done",
+        ));
     }
-    let survivors = resume::end_leftovers(&run, config.stop_grace())
-        .map_err(|error| Failure::system("what the dead runner left could not be ended", &error))?;
-    if !survivors.is_empty() {
-        let names: Vec<String> = survivors.iter().map(ToString::to_string).collect();
-        let message = format!("what the dead runner left cannot be ended: {}", names.join(", "));
-        return Err(failed(message, "end these processes by hand, then try again"));
-    }
+    Ok((asked, given, plan))
+}
+
+/// What `run` has done.
+fn done(run: &Recorded, env: &Env) -> Result<Done, Failure> {
     let spool = Spool::open(&run.directory.join("steps"))
         .map_err(|error| Failure::system("the run's directory cannot be used", &error))?;
-    let done = resume::done(&run, &spool, env.amplihack_home().as_deref());
-    Ok(Wanted {
-        asked,
-        given,
-        lock: Some(lock),
-        entry: header.recipe.clone(),
-        cwd: header.cwd.clone(),
-        run_id: id.clone(),
-        done,
-        plan,
-    })
+    Ok(resume::done(run, &spool, env.amplihack_home().as_deref()))
 }
 
 /// Refuses a run that is going on, or is done.
@@ -211,7 +253,14 @@ fn settings(asked: &Asked, run_id: String, cwd: PathBuf, done: Done) -> Settings
     }
 }
 
-fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Config) -> Result<u8, Failure> {
+fn start(
+    args: &RunArgs,
+    wanted: Wanted,
+    context: Context,
+    env: &Env,
+    config: Config,
+    interrupts: Interrupts,
+) -> Result<u8, Failure> {
     let Wanted { asked, given, lock, entry, cwd, run_id, done, plan } = wanted;
     let limit = u64::from(config.max_depth());
     let deep = depth(env, limit).map_err(|error| {
@@ -282,7 +331,7 @@ fn start(args: &RunArgs, wanted: Wanted, context: Context, env: &Env, config: Co
         door: AgentDoor::Own(Box::new(own)),
         depth: (deep, limit),
         grace,
-        signals: true,
+        interrupts,
     };
     let result = execute(execution, &mut seen).map_err(|error| {
         let hint = "mend that; `amplihack recipe runs list` shows whether there is a run to go on with";

@@ -64,7 +64,8 @@ fn runner(words: &[OsString], env: &Env) -> Result<u8, Failure> {
 /// Runs `future` to its end, or until this process is told to end: then what it holds is dropped, and the state file says the rest.
 pub(super) fn drive<T>(future: impl Future<Output = Result<T, RemoteError>>) -> Result<Driven<T>, Failure> {
     runtime()?.block_on(async {
-        let mut interrupts = amplihack_session::Interrupts::listen()
+        let interrupts = amplihack_session::Interrupts::listen().stream();
+        let mut interrupts = interrupts
             .map_err(|error| Failure::system("signals cannot be listened to", &error))?;
         tokio::select! {
             done = future => Ok(Driven::Done(done?)),

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use amplihack_session::{Deadlines, EndCause, RunError, RunSpec, Terminal, become_program, run_blocking};
+use amplihack_session::{
+    Deadlines, EndCause, Interrupts, RunError, RunSpec, Terminal, become_program, run_blocking,
+};
 use amplihack_utils::sys::Signal;
 use rustix::fs::{FlockOperation, Mode, flock};
 
@@ -40,7 +42,7 @@ pub(super) fn run(session: &Session<'_>, umask: &str) -> Done<u8> {
     command.args(["program", &session.id, umask, &own]).current_dir(session.directory());
     let ended = run_blocking(RunSpec {
         session: true,
-        signals: true,
+        interrupts: Interrupts::listen(),
         deadlines: Deadlines { total: limit.map(Duration::from_secs), ..Deadlines::default() },
         ..RunSpec::new(command)
     });
