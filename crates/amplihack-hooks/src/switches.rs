@@ -32,6 +32,19 @@ pub fn trusts(agent: AgentBinary, env: &Env, cwd: &Path) -> bool {
     host(agent).ok().is_none_or(|host| (host.trusts)(env, cwd))
 }
 
+/// The variable, with its value, by which `agent` trusts `cwd` for one session as it trusts `like`. `None` if it trusts both or neither.
+///
+/// Only for a `cwd` that is a copy of `like`, such as a worktree.
+pub fn trust_like(
+    agent: AgentBinary,
+    env: &Env,
+    like: &Path,
+    cwd: &Path,
+) -> Option<(&'static str, &'static str)> {
+    let host = host(agent).ok()?;
+    host.trusted_by.filter(|_| (host.trusts)(env, like) && !(host.trusts)(env, cwd))
+}
+
 /// Whether the JSON object in `file` has `value` at the dotted `key`.
 pub(crate) fn says_so(file: &Path, key: &str, value: bool) -> bool {
     at(file, key, |found| *found == JsonValue::Boolean(value))

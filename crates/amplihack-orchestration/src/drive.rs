@@ -20,6 +20,7 @@ use tokio::time::Instant;
 mod ask;
 mod finish;
 mod turn;
+mod worktree;
 
 use ask::{Prompted, is_wide, request};
 
@@ -102,8 +103,7 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
         place.interrupts.clone(),
     )?;
     let worktree = if spec.worktree {
-        let data = place.env.data_home().ok_or(AutoError::NoHome)?;
-        let planned = Tree::plan(&processes, &data, &spec.cwd, id.as_str()).await;
+        let planned = Tree::plan(&processes, place.env, &spec, id.as_str()).await;
         if planned.is_err() {
             // Nothing has begun; what stays would be a directory without a run.
             let _ = std::fs::remove_dir_all(&directory);
@@ -212,10 +212,7 @@ impl<'a> Drive<'a> {
         let schema = self.journal.directory.join("schema.json");
         write_atomic(&schema, SCHEMA.as_bytes(), 0o600, Durability::Process)
             .map_err(AutoError::file(&schema))?;
-        if let Some(tree) = self.journal.story.worktree.clone() {
-            // A signal finds it made or not made, never half made.
-            tree.make(&self.processes.closing()).await?;
-        }
+        let is_new = self.open_worktree().await?;
         let story = &self.journal.story;
         self.tell(&Progress::Began {
             resumed,
@@ -225,7 +222,7 @@ impl<'a> Drive<'a> {
         if resumed {
             self.recover()?;
         }
-        let mut done = self.look().await;
+        let mut done = self.look(is_new).await;
         loop {
             match done {
                 // What comes next begins with a look at the signals.
@@ -244,8 +241,9 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Looks at the files before anything is done.
-    async fn look(&mut self) -> Result<(), AutoError> {
+    /// Gives a worktree what it lacks, and looks at the files before anything is done.
+    async fn look(&mut self, is_new: bool) -> Result<(), AutoError> {
+        self.prepare_worktree(is_new).await?;
         let story = &self.journal.story;
         self.snapshots = Snapshots::open(&self.processes, story.directory(), &self.journal.directory).await?;
         if let (Some(snapshots), None) = (&self.snapshots, &story.base) {

@@ -88,6 +88,24 @@ pub enum AutoError {
         /// The repository.
         repository: PathBuf,
     },
+    /// A worktree cannot lie there.
+    #[error("a worktree cannot lie in {}: {why}", place.display())]
+    WorktreePlace {
+        /// Where it would have been made.
+        place: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// The setup of a worktree failed, before anything was asked of an agent.
+    #[error("the setup of the worktree, `{command}`, {how}{}", if said.is_empty() { String::new() } else { format!(": {said}") })]
+    Setup {
+        /// The command.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// The end of its output, in one line.
+        said: String,
+    },
     /// The journal and the agents' own state name directories as text.
     #[error("{} is not UTF-8, and a run that is kept needs a directory whose name is", directory.display())]
     NotUtf8 {
@@ -137,6 +155,8 @@ impl Explain for AutoError {
             Self::File { .. } => "file",
             Self::Git { .. } => "git",
             Self::NoCommit { .. } => "no_commit",
+            Self::WorktreePlace { .. } => "worktree_place",
+            Self::Setup { .. } => "worktree_setup",
             Self::NotUtf8 { .. } => "directory_not_utf8",
             Self::Message(_) => "message",
             Self::Interrupted { .. } => "interrupted",
@@ -150,7 +170,7 @@ impl Explain for AutoError {
             Self::Launch(error) => error.exit(),
             Self::Run(error) => error.exit(),
             Self::NotFound { .. } => ExitKind::NotFound,
-            Self::NoPrice { .. } => ExitKind::Usage,
+            Self::NoPrice { .. } | Self::WorktreePlace { .. } => ExitKind::Usage,
             Self::Interrupted { signal } => ExitKind::Signal(u8::try_from(signal.as_raw()).unwrap_or(127)),
             _ => ExitKind::Failed,
         }
@@ -172,6 +192,15 @@ impl Explain for AutoError {
             Self::Git { what, .. } if what.contains("worktree") || what.contains("repository") => {
                 Some("a worktree needs a repository with a commit: make one, or leave --worktree out where it can be".to_owned())
             }
+            Self::WorktreePlace { .. } => Some(
+                "choose another with --worktree-dir, or worktrees.directory in config.toml".to_owned(),
+            ),
+            Self::Setup { .. } => Some(
+                "no agent was started and the worktree is removed; try the command in a fresh clone, or give it more time with worktrees.setup_seconds".to_owned(),
+            ),
+            Self::Git { what: "initialize a submodule", .. } => Some(
+                "git clones submodules by paths of this machine only if you allow it: git config --global protocol.file.allow always".to_owned(),
+            ),
             Self::NoCommit { .. } => Some("commit something, if only `git commit --allow-empty -m begin`".to_owned()),
             Self::NotUtf8 { .. } => Some("rename it, or reach it through a link whose name is UTF-8".to_owned()),
             Self::Git { .. } => Some("run `git status` there to see what is wrong with the repository".to_owned()),

@@ -44,6 +44,13 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         worktree: Option<Tree>,
     },
+    /// The worktree was moved, or is to be made elsewhere: where it was, the guard lets no agent write.
+    Moved {
+        /// The worktree as it is now.
+        worktree: Tree,
+    },
+    /// The worktree has what was asked for it.
+    Prepared,
     /// The files were looked at before anything was done.
     Based {
         /// Their state, as git names it.

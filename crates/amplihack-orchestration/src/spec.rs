@@ -12,6 +12,7 @@ use crate::budget::{Budget, Prices};
 use crate::error::AutoError;
 use crate::stall::Limits;
 use crate::turns::Rules;
+use crate::worktree::WorktreeOptions;
 
 /// An unattended run, asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +50,9 @@ pub struct Spec {
     pub model: Option<String>,
     /// It works in a worktree of its own.
     pub worktree: bool,
+    /// Where that lies, and what it is given.
+    #[serde(default)]
+    pub worktree_options: WorktreeOptions,
     /// Run once at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<String>,
@@ -78,6 +82,7 @@ impl Spec {
             permissions: None,
             model: None,
             worktree: false,
+            worktree_options: WorktreeOptions::default(),
             notify: None,
             silence: Duration::from_mins(10),
             max_calls: 500,
@@ -88,6 +93,7 @@ impl Spec {
     /// Takes from the configuration what it says of tests and prices, and refuses a budget in dollars that nobody can count.
     pub fn configure(&mut self, config: &Config) -> Result<(), AutoError> {
         self.test_command = config.test_command().map(str::to_owned);
+        self.worktree_options.configure(config);
         for agent in [Some(self.agent), self.fallback].into_iter().flatten() {
             match Prices::configured(config, agent) {
                 Ok(Some(prices)) => drop(self.prices.insert(agent, prices)),

@@ -1,7 +1,14 @@
 //! A worktree of a run's own: locked while the run lives, kept while it holds work, never removed by force.
 
-use std::path::{Path, PathBuf};
+mod absent;
+mod include;
+mod options;
+mod setup;
+mod submodules;
 
+use std::path::PathBuf;
+
+use amplihack_utils::env::Env;
 use amplihack_utils::fs::create_private_dir;
 use amplihack_utils::git;
 use serde::{Deserialize, Serialize};
@@ -9,6 +16,10 @@ use tokio::sync::Mutex;
 
 use crate::error::AutoError;
 use crate::process::Processes;
+use crate::spec::Spec;
+
+pub use include::INCLUDE_FILE;
+pub use options::WorktreeOptions;
 
 /// Git's own locks make two at once fail, so runs of one process take turns.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
@@ -38,9 +49,10 @@ pub enum Fate {
 }
 
 impl Tree {
-    /// A worktree for the run `id` of the repository around `cwd`, on a branch of its own, from the commit that is checked out. It
-    /// is not made yet.
-    pub async fn plan(processes: &Processes, data: &Path, cwd: &Path, id: &str) -> Result<Self, AutoError> {
+    /// A worktree for the run `id` of `spec`, of the repository around its directory, on a branch of its own, from the commit that is
+    /// checked out. It is not made yet.
+    pub async fn plan(processes: &Processes, env: &Env, spec: &Spec, id: &str) -> Result<Self, AutoError> {
+        let cwd = &spec.cwd;
         // One at a time: a path may have line breaks.
         let said = async |args: &[&str]| {
             let args = ["rev-parse", "--path-format=absolute"].iter().chain(args);
@@ -53,8 +65,8 @@ impl Tree {
             return Err(AutoError::NoCommit { repository });
         }
         let start = String::from_utf8_lossy(&head.stdout).trim().to_owned();
-        let name = repository.file_name().unwrap_or_else(|| "root".as_ref());
-        let path = data.join("amplihack/worktrees").join(name).join(id);
+        let path = spec.worktree_options.base(env, &repository)?.join(id);
+        options::check(env, &path, spec.guarded)?;
         // Below a branch of that name there is no room for others.
         let taken = ["rev-parse", "--verify", "--quiet", "refs/heads/amplihack"];
         let taken = processes.git_says(cwd, &[], taken).await?.exit.success();
@@ -62,14 +74,39 @@ impl Tree {
         Ok(Self { workdir: path.join(prefix), repository, path, branch, start })
     }
 
-    /// Makes it, locked from its making on; one that is there is locked.
-    pub async fn make(&self, processes: &Processes) -> Result<(), AutoError> {
+    /// The same worktree where one of `spec` belongs.
+    pub(crate) fn elsewhere(&self, env: &Env, spec: &Spec, id: &str) -> Result<Self, AutoError> {
+        let path = spec.worktree_options.base(env, &self.repository)?.join(id);
+        options::check(env, &path, spec.guarded)?;
+        let inside = self.workdir.strip_prefix(&self.path).unwrap_or("".as_ref());
+        Ok(Self { workdir: path.join(inside), path, ..self.clone() })
+    }
+
+    /// Moves it, if it is there, to where `to` lies.
+    pub(crate) async fn move_to(&self, to: &Self, processes: &Processes) -> Result<(), AutoError> {
+        let _turn = ONE_AT_A_TIME.lock().await;
+        if !self.path.is_dir() {
+            return Ok(());
+        }
+        if let Some(trees) = to.path.parent() {
+            create_private_dir(trees).map_err(AutoError::file(trees))?;
+        }
+        let (from, to) = (self.path.to_string_lossy(), to.path.to_string_lossy());
+        processes.git_says(&self.repository, &[], ["worktree", "unlock", &*from]).await?;
+        processes
+            .git("move a worktree", &self.repository, &[], ["worktree", "move", &*from, &*to])
+            .await
+            .map(drop)
+    }
+
+    /// Makes it, locked from its making on; one that is there is locked. Whether it is new.
+    pub async fn make(&self, processes: &Processes) -> Result<bool, AutoError> {
         let _turn = ONE_AT_A_TIME.lock().await;
         let path = self.path.to_string_lossy();
         if self.path.is_dir() {
             // It is locked still, if its run was killed.
             let lock = ["worktree", "lock", &*path];
-            return processes.git_says(&self.repository, &[], lock).await.map(drop);
+            return processes.git_says(&self.repository, &[], lock).await.map(|_| false);
         }
         if let Some(trees) = self.path.parent() {
             create_private_dir(trees).map_err(AutoError::file(trees))?;
@@ -87,7 +124,7 @@ impl Tree {
             &*path,
             &self.start,
         ];
-        processes.git_as_configured("make a worktree", &self.repository, add).await.map(drop)
+        processes.git_as_configured("make a worktree", &self.repository, add).await.map(|_| true)
     }
 
     /// Unlocks the worktree, and removes it if nothing in it would be lost: no change, no commit that is not in the repository's

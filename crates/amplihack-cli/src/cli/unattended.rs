@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use super::{Level, agent, duration};
 
 // Options of unattended runs.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Unattended runs")]
 pub(crate) struct Unattended {
     /// A shell command that exits with 0 when the task is done; may be repeated
@@ -31,6 +31,15 @@ pub(crate) struct Unattended {
     /// Work in a git worktree, on its own branch; kept if it has changes
     #[arg(long)]
     pub worktree: bool,
+    /// Make worktrees in this directory; default: ~/.local/share/amplihack/worktrees
+    #[arg(long, value_name = "DIR")]
+    pub worktree_dir: Option<PathBuf>,
+    /// A shell command to run once in a new worktree before the run begins; if it fails, nothing is started
+    #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
+    pub setup: Option<String>,
+    /// Initialize submodules in a new worktree
+    #[arg(long)]
+    pub submodules: bool,
     /// Continue with this agent if the first one reports that its account is used up or not accepted
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub fallback: Option<AgentBinary>,
@@ -43,10 +52,21 @@ pub(crate) struct Unattended {
 }
 
 impl Unattended {
+    /// The first option that is given and means something in a worktree only.
+    pub(crate) fn of_worktrees(&self) -> Option<&'static str> {
+        let given = [
+            (self.worktree_dir.is_some(), "--worktree-dir"),
+            (self.setup.is_some(), "--setup"),
+            (self.submodules, "--submodules"),
+        ];
+        given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
+    }
+
     /// Whether anything is asked for.
     pub(crate) fn is_set(&self) -> bool {
         !self.verify.is_empty()
             || self.worktree
+            || self.of_worktrees().is_some()
             || self.max_turns.is_some()
             || self.budget_usd.is_some()
             || self.budget_tokens.is_some()

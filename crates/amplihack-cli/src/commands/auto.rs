@@ -8,6 +8,7 @@ use amplihack_agent::AgentBinary;
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::{enterable, own_program};
 use amplihack_orchestration::race::Lane;
+use amplihack_orchestration::worktree::WorktreeOptions;
 use amplihack_orchestration::{AutoError, Place, Progress, Spec, append::append, begin, journal, resume};
 use amplihack_session::Interrupts;
 use amplihack_utils::agent_binary::{System, resolve_in};
@@ -126,6 +127,12 @@ impl<'a> House<'a> {
         running: &Running,
         unattended: Unattended,
     ) -> Result<Spec, Failure> {
+        if let (Some(option), false) = (unattended.of_worktrees(), unattended.worktree) {
+            return Err(Failure::usage(
+                format!("{option} needs --worktree"),
+                "add --worktree, or leave it out",
+            ));
+        }
         let new = Spec::new(agent, task, self.cwd.clone());
         if new.task.trim().is_empty() {
             return Err(Failure::usage("the task is empty", "say what is to be done"));
@@ -143,6 +150,12 @@ impl<'a> House<'a> {
             permissions: running.permissions.map(Into::into),
             model: running.model.clone(),
             worktree: unattended.worktree,
+            worktree_options: WorktreeOptions {
+                directory: unattended.worktree_dir.map(|directory| self.cwd.join(directory)),
+                setup: unattended.setup,
+                submodules: unattended.submodules,
+                ..WorktreeOptions::default()
+            },
             notify: unattended.notify,
             silence: running.idle_timeout.unwrap_or(new.silence),
             max_calls: unattended.max_calls.unwrap_or(new.max_calls),

@@ -26,6 +26,7 @@ use crate::ui::{self, Failure, line};
 pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
     let interrupts = Interrupts::listen();
     let ParallelArgs { task_file, agents, max, race, running, unattended } = args;
+    let unattended = Unattended { worktree: true, ..unattended };
     let text = text_of(&task_file)?;
     let house = House::open(env, interrupts)?;
     let agents = if agents.is_empty() { vec![house.in_charge()] } else { agents };
@@ -45,8 +46,7 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
     }
     let specs = asked
         .into_iter()
-        .map(|(agent, task)| house.spec(agent, task, &running, again(&unattended)))
-        .map(|spec| spec.map(|spec| Spec { worktree: true, ..spec }))
+        .map(|(agent, task)| house.spec(agent, task, &running, unattended.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     // In a race all have to be under way, whatever else was asked for.
     let max = if race { specs.len() } else { usize::try_from(max).unwrap_or(1) };
@@ -119,11 +119,6 @@ fn drive(
     };
     let ends = runtime()?.block_on(ticking(&board, at_once(jobs, max, &done)));
     Ok(Results { ends, arrived })
-}
-
-/// The same options once more.
-fn again(unattended: &Unattended) -> Unattended {
-    Unattended { verify: unattended.verify.clone(), notify: unattended.notify.clone(), ..*unattended }
 }
 
 /// Whether a run that failed with `error` was begun at all: the others wait for a resume.

@@ -40,6 +40,12 @@ pub fn serve(arguments: impl IntoIterator<Item = OsString>, env: &Env) -> u8 {
     crate::process::serve(arguments, env, &make, &Ledger::new(env))
 }
 
+/// Why the guard would stop an agent that works in `cwd` from writing the file `path`; `None` if it would not.
+pub fn refused_write(env: &Env, path: &Path, cwd: &Path) -> Option<String> {
+    let verdict = Guard::new(env, None).judge(&Event::Write { path, cwd });
+    (verdict.decision >= Decision::Ask).then_some(verdict.reason)
+}
+
 /// The policy of this machine, loaded for the repository of the first thing that is judged.
 #[derive(Debug)]
 pub struct Guard {

@@ -24,6 +24,7 @@ pub(super) static HOST: Host = Host {
     switched_off: |_, _| None,
     left_out: |_, _, _| None,
     trusts: |_, _| true,
+    trusted_by: None,
 };
 
 pub(super) static SPEECH: Speech = Speech {

@@ -21,6 +21,7 @@ pub(super) static HOST: Host = Host {
     switched_off: |_, cwd| Some((switched_off(cwd)?, KEY)),
     left_out: |_, _, _| None,
     trusts: |_, _| true,
+    trusted_by: None,
 };
 
 /// A hook that is registered by one of Copilot's own event names.

@@ -23,6 +23,8 @@ use crate::switches::{LIMIT, lists, says_so};
 const SETTINGS: &str = "settings.json";
 /// The variable that names the system settings.
 const VARIABLE: &str = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
+/// The variable that makes the directory of a session a trusted one.
+const TRUST: &str = "GEMINI_CLI_TRUST_WORKSPACE";
 /// Where they are without it.
 const USUAL: &str = "/etc/gemini-cli/settings.json";
 /// The setting that leaves out all hooks if it is false.
@@ -40,6 +42,7 @@ pub(super) static HOST: Host = Host {
     switched_off,
     left_out,
     trusts,
+    trusted_by: Some((TRUST, "true")),
 };
 
 pub(super) static SPEECH: Speech = Speech {
@@ -102,9 +105,7 @@ fn system_settings(env: &Env) -> PathBuf {
 fn trusts(env: &Env, cwd: &Path) -> bool {
     let off = |file: &PathBuf| says_so(file, "security.folderTrust.enabled", false);
     let user = own(env).map(|own| own.join(SETTINGS));
-    if env.text("GEMINI_CLI_TRUST_WORKSPACE") == Some("true")
-        || [Some(system_settings(env)), user].iter().flatten().any(off)
-    {
+    if env.text(TRUST) == Some("true") || [Some(system_settings(env)), user].iter().flatten().any(off) {
         return true;
     }
     let named = env.path("GEMINI_CLI_TRUSTED_FOLDERS_PATH");
@@ -281,5 +282,21 @@ mod tests {
         )
         .unwrap();
         assert!(trusts(&env, &work));
+    }
+
+    #[test]
+    fn a_worktree_is_trusted_as_its_repository_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let (work, tree) = (base.join("work"), base.join("tree"));
+        std::fs::create_dir_all(base.join(".gemini")).unwrap();
+        let env = Env::empty().with("HOME", &base).with(VARIABLE, base.join("system.json"));
+        let by = |agent, env: &Env| crate::switches::trust_like(agent, env, &work, &tree);
+        assert_eq!(by(AgentBinary::Gemini, &env), None, "nobody trusts the repository");
+        let text = format!("{{\"{}\": \"TRUST_FOLDER\"}}", work.display());
+        std::fs::write(base.join(".gemini/trustedFolders.json"), text).unwrap();
+        assert_eq!(by(AgentBinary::Gemini, &env), Some((TRUST, "true")));
+        assert_eq!(by(AgentBinary::Gemini, &env.clone().with(TRUST, "true")), None);
+        assert_eq!(by(AgentBinary::Claude, &env), None);
     }
 }

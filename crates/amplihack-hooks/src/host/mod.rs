@@ -40,6 +40,8 @@ pub(crate) struct Host {
     pub(crate) left_out: fn(&Env, &Path, &str) -> Option<(PathBuf, &'static str)>,
     /// Whether it would run the hooks of a launch, started in an environment and a directory: some do so only where they are trusted.
     pub(crate) trusts: fn(&Env, &Path) -> bool,
+    /// The variable and its value by which it trusts the directory that it is started in.
+    pub(crate) trusted_by: Option<(&'static str, &'static str)>,
 }
 
 /// What a launch brings.

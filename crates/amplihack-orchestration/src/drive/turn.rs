@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use amplihack_agent::Capability;
 use amplihack_agent::event::{Envelope, RunOutcome};
+use amplihack_hooks::switches::trust_like;
 use amplihack_launcher::{Hosting, LaunchedEvents, Streams, Wanted, plan, start_events};
 use amplihack_session::Output;
 use amplihack_session::journal::{Recorded, events_path};
@@ -100,7 +101,14 @@ impl Drive<'_> {
         let of = story.spec.max_turns;
         let before = story.meter.of_session(agent, story.session());
         let live = Live::new(agent, self.place.env, &live_path(&self.journal.directory), before);
-        let mut plan = match plan(wanted, &live.prepare(self.place.env), self.place.config) {
+        let mut env = live.prepare(self.place.env);
+        if let Some(tree) = &story.worktree
+            && let Some((name, value)) = trust_like(agent, &env, &tree.repository, &cwd)
+        {
+            // A worktree holds what the repository holds, which its user trusts.
+            env.set(name, value);
+        }
+        let mut plan = match plan(wanted, &env, self.place.config) {
             Ok(plan) => plan,
             Err(error) => {
                 return self.journal.write(Entry::Stopped { why: Stop::Failed, reason: error.to_string() });

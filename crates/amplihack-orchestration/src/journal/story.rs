@@ -61,6 +61,8 @@ pub struct Story {
     pub spec: Spec,
     /// Where it works, if that is a worktree of its own.
     pub worktree: Option<Tree>,
+    /// Whether the worktree has what was asked for it.
+    pub prepared: bool,
     /// The state of the files at the beginning.
     pub base: Option<String>,
     /// When it began.
@@ -98,6 +100,7 @@ impl Story {
         let next = machine.step(TurnInput::Begin);
         Self {
             worktree,
+            prepared: false,
             base: None,
             began: at,
             next,
@@ -122,6 +125,12 @@ impl Story {
     pub(super) fn apply(&mut self, at: Timestamp, entry: &Entry) {
         match entry {
             Entry::Began { .. } => {}
+            Entry::Moved { worktree } => {
+                self.worktree = Some(worktree.clone());
+                // Agents keep their sessions by directory.
+                self.sessions.clear();
+            }
+            Entry::Prepared => self.prepared = true,
             Entry::Based { tree } => self.base = Some(tree.clone()),
             Entry::Driven { pid, start_time } => self.driver = Some((*pid, *start_time)),
             Entry::Asked { turn, phase, agent, launch, appended, .. } => {

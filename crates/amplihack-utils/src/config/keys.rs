@@ -174,7 +174,7 @@ pub const KEYS: &[Key] = &[
         default: Some("600"),
         variable: None,
         reach: Reach::Lower,
-        meaning: "How long the setup of a worktree, its submodules included, may take.",
+        meaning: "How long the setup of a worktree may take.",
     },
     Key {
         name: "worktrees.submodules",

@@ -1,0 +1,162 @@
+//! Real agents in worktrees and remote sessions, in the default home, with the default policy and the guard on: the harmless change is on
+//! disk where the user is told to look, and the forbidden one is not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use amplihack_agent::AgentBinary;
+use amplihack_probe::model::{Reply, Script};
+use amplihack_testkit::{Output, Run, Sandbox, procs};
+use serde_json::Value;
+
+use crate::auto::{assert_ended, events};
+use crate::world::World;
+
+const RULE: &str = "guard_disabling/own-files";
+
+fn tool(command: &str) -> Reply {
+    Reply::Tool { command: command.to_owned() }
+}
+
+/// An agent that tries to write into the state, does its work, and says that it is done.
+fn script() -> Script {
+    let status = "AMPLIHACK-STATUS: {\"status\": \"done\", \"summary\": \"it's so\", \"changes\": true}";
+    Script::new([
+        tool("echo x > ~/.amplihack/forbidden"),
+        tool("mkdir -p src && echo work > src/harmless"),
+        Reply::Text(status.to_owned()),
+    ])
+}
+
+/// The variables of the loopback model that an environment for other machines leaves out.
+const KEYS: [&str; 3] = ["FAKE_KEY", "COPILOT_PROVIDER_API_KEY", "GEMINI_API_KEY"];
+
+fn amplihack(world: &World, args: &[&str]) -> Output {
+    let output = Run::new(world.command(args)).timeout(Duration::from_mins(4)).output();
+    procs::assert_none_soon(&world.everything(), Duration::from_secs(5));
+    output
+}
+
+#[track_caller]
+fn assert_written(tree: &Path, sandbox: &Sandbox, output: &Output) {
+    let found = fs::read_to_string(tree.join("src/harmless")).unwrap_or_default();
+    assert_eq!(found, "work\n", "{}: {output}", tree.display());
+    assert!(!sandbox.home().join(".amplihack/forbidden").exists(), "{output}");
+    assert!(!sandbox.work().join("src").exists(), "the user's own directory is untouched: {output}");
+}
+
+fn works_in_a_worktree(agent: AgentBinary) {
+    World::with(agent, script(), |world| {
+        let args = ["auto", "--worktree", "--agent", agent.name(), "--permissions", "full", "--json"];
+        let output =
+            amplihack(world, &[&args[..], &["--task", "write", "--verify", "test -s src/harmless"]].concat());
+        let last = assert_ended(&output, "verified", 0);
+        assert_eq!(last["denied"], serde_json::json!([RULE]), "{output}");
+        let began = &events(&output)[0];
+        let tree = PathBuf::from(began["directory"].as_str().unwrap());
+        let data = world.sandbox.home().canonicalize().unwrap().join(".local/share/amplihack/worktrees/work");
+        assert!(tree.starts_with(data), "{}", tree.display());
+        assert_written(&tree, &world.sandbox, &output);
+    });
+}
+
+#[test]
+fn claude_works_in_a_worktree_of_the_default_home() {
+    works_in_a_worktree(AgentBinary::Claude);
+}
+
+#[test]
+fn codex_works_in_a_worktree_of_the_default_home() {
+    works_in_a_worktree(AgentBinary::Codex);
+}
+
+#[test]
+fn copilot_works_in_a_worktree_of_the_default_home() {
+    works_in_a_worktree(AgentBinary::Copilot);
+}
+
+#[test]
+fn gemini_works_in_a_worktree_of_the_default_home() {
+    works_in_a_worktree(AgentBinary::Gemini);
+}
+
+/// Several agents side by side, and against each other.
+#[test]
+fn agents_work_side_by_side_in_worktrees_of_the_default_home() {
+    use AgentBinary::{Claude, Codex, Copilot};
+    World::with_all(&[(Claude, "run"), (Codex, "codex"), (Copilot, "copilot")], script(), |world| {
+        for run in ["codex", "copilot"] {
+            world.server.script(run, script());
+        }
+        world.sandbox.write("tasks", "write the first\nwrite the second\nwrite the third\n");
+        let tasks = world.sandbox.root().join("tasks").display().to_string();
+        let args =
+            ["parallel", "--agents", "claude,codex,copilot", "--task-file", &tasks, "--permissions", "full"];
+        let args = [&args[..], &["--verify", "test -s src/harmless", "--json"]].concat();
+        let output = amplihack(world, &args);
+        let table = events(&output).pop().unwrap();
+        let rows = table["runs"].as_array().unwrap();
+        assert_eq!(rows.len(), 3, "{output}");
+        for row in rows {
+            assert_eq!(row["end"], "verified", "{output}");
+            assert_written(Path::new(row["worktree"].as_str().unwrap()), &world.sandbox, &output);
+        }
+        output.assert_code(0);
+        for run in ["run", "codex", "copilot"] {
+            world.server.script(run, script());
+        }
+        let output = amplihack(world, &[&args[..], &["--race"]].concat());
+        let table = events(&output).pop().unwrap();
+        let won = table["runs"].as_array().unwrap().iter().find(|row| row["won"] == true);
+        let won = won.unwrap_or_else(|| panic!("{output}"));
+        assert_written(Path::new(won["worktree"].as_str().unwrap()), &world.sandbox, &output);
+    });
+}
+
+/// A remote session on this machine, whose work comes home as a branch.
+fn works_remotely(agent: AgentBinary) {
+    World::with(agent, script(), |world| {
+        world.sandbox.link("amplihack", crate::world::amplihack());
+        let mut args =
+            vec!["remote", "start", "--backend", "local", "--agent", agent.name(), "--permissions", "full"];
+        for key in KEYS.into_iter().filter(|key| world.sandbox.env().get(key).is_some()) {
+            args.extend(["--env", key]);
+        }
+        args.extend(["--max-turns", "3", "--json", "--", "write"]);
+        let started = Run::new(world.command(&args)).timeout(Duration::from_mins(2)).output();
+        started.assert_code(0);
+        let id = crate::remote::world::ids(&started.json()).remove(0);
+        let waited = Run::new(world.command(&["remote", "wait", "--json", "--timeout", "200s", &id]))
+            .timeout(Duration::from_mins(4))
+            .output();
+        let said = world.run(&["remote", "output", &id]);
+        let session: &Value = &waited.json()["sessions"][0];
+        assert_eq!(session["status"], "completed", "{waited}\n{said}");
+        let tree = world.sandbox.home().join(".local/share/amplihack/remote").join(&id).join("repo");
+        assert_written(&tree, &world.sandbox, &said);
+        world.run(&["remote", "pull", &id, "--json"]).assert_code(0);
+        let file = format!("refs/remotes/remote-exec/{id}/wip/{id}:src/harmless");
+        assert_eq!(world.sandbox.run("git", ["show", &file]).assert_code(0).stdout_text(), "work\n");
+        // With the session its work tree goes.
+        world.run(&["remote", "pull", &id, "--remove"]).assert_code(0);
+        assert!(
+            !tree.exists() && !world.sandbox.home().join(".amplihack/remote/sessions").join(&id).exists()
+        );
+    });
+}
+
+#[test]
+fn claude_works_in_a_remote_session_of_the_default_home() {
+    works_remotely(AgentBinary::Claude);
+}
+
+#[test]
+fn codex_works_in_a_remote_session_of_the_default_home() {
+    works_remotely(AgentBinary::Codex);
+}
+
+#[test]
+fn copilot_works_in_a_remote_session_of_the_default_home() {
+    works_remotely(AgentBinary::Copilot);
+}

@@ -1,0 +1,60 @@
+//! The worktree of a driven run: made or found, moved from where no agent may write, and given what was asked for it.
+
+use amplihack_hooks::guard::Machine;
+
+use super::Drive;
+use crate::error::AutoError;
+use crate::journal::Entry;
+
+impl Drive<'_> {
+    /// Makes the run's worktree, or finds it. Whether it is new.
+    pub(super) async fn open_worktree(&mut self) -> Result<bool, AutoError> {
+        self.leave_state().await?;
+        match &self.journal.story.worktree {
+            // A signal finds it made or not made, never half made.
+            Some(tree) => tree.make(&self.processes.closing()).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Moves a worktree that lies in amplihack's own state, where earlier versions made it and the guard lets no agent write.
+    async fn leave_state(&mut self) -> Result<(), AutoError> {
+        let story = &self.journal.story;
+        let Some(tree) = story.worktree.as_ref().filter(|_| story.spec.guarded) else { return Ok(()) };
+        let Some(state) = Machine::new(self.place.env).state_around(&tree.path) else { return Ok(()) };
+        let moved = tree.elsewhere(self.place.env, &story.spec, self.id.as_str())?;
+        tree.move_to(&moved, &self.processes.closing()).await?;
+        let (path, state) = (moved.path.display().to_string(), state.display().to_string());
+        self.journal.write(Entry::Moved { worktree: moved })?;
+        self.notice(format!("the worktree lies in {path} now: in {state} the guard lets no agent write"));
+        Ok(())
+    }
+
+    /// Gives a worktree that is new, or was not given it before, what was asked for it.
+    ///
+    /// # Errors
+    /// A setup that fails refuses a new run: nothing of it stays.
+    pub(super) async fn prepare_worktree(&mut self, is_new: bool) -> Result<(), AutoError> {
+        let story = &self.journal.story;
+        let Some(tree) = story.worktree.clone() else { return Ok(()) };
+        // Runs of versions that wrote no such entry have it behind them.
+        let is_prepared = story.prepared || story.base.is_some() || !story.turns.is_empty();
+        if is_prepared && !is_new {
+            return Ok(());
+        }
+        let tell = |line: String| self.notice(line);
+        let options = &story.spec.worktree_options;
+        match tree.prepare(&self.processes, options, &self.journal.directory, &tell).await {
+            Ok(()) => self.journal.write(Entry::Prepared),
+            Err(error @ AutoError::Interrupted { .. }) => Err(error),
+            Err(error) => {
+                if story.turns.is_empty() {
+                    tree.discard(&self.processes.closing()).await?;
+                    // What stays would be a directory without a run.
+                    let _ = std::fs::remove_dir_all(&self.journal.directory);
+                }
+                Err(error)
+            }
+        }
+    }
+}
