@@ -45,6 +45,8 @@ pub enum Capability {
     McpConfig,
     /// Add text to the system prompt.
     AppendSystemPrompt,
+    /// Add the text of a file to the system prompt.
+    AppendSystemPromptFile,
     /// Run the hooks that a launch brings, in a repository that is not trusted too.
     Hooks,
     /// Work under a permission level.
@@ -72,6 +74,7 @@ impl fmt::Display for Capability {
             Self::AddDir => f.write_str("--add-dir"),
             Self::McpConfig => f.write_str("--mcp-config"),
             Self::AppendSystemPrompt => f.write_str("--append-system-prompt"),
+            Self::AppendSystemPromptFile => f.write_str("a system prompt in a file"),
             Self::Hooks => f.write_str("the guard's hooks"),
             Self::Permissions(level) => write!(f, "--permissions {level}"),
             Self::Stream => f.write_str("a stream of events"),

@@ -66,6 +66,8 @@ pub enum Notice {
         /// The word: a slash and ASCII letters, digits and marks, at most 64 of them.
         word: String,
     },
+    /// The prompt of an unattended run stands in the command line, because that was asked for.
+    OnCommandLine(AgentBinary),
     /// The agent ended before it had read the whole prompt.
     PromptUnread {
         /// Bytes that it left.
@@ -140,6 +142,11 @@ impl fmt::Display for Notice {
                 f,
                 "the prompt begins with {word}, which {agent} takes for a command of its own, so that it may reach no model; to send \
                  it as text, put something in front of it"
+            ),
+            Self::OnCommandLine(agent) => write!(
+                f,
+                "the prompts of this run stand in {agent}'s command line, where every user of this machine can read them, because \
+                 prompt_delivery is argv"
             ),
             Self::PromptUnread { bytes } => {
                 write!(f, "the agent ended with {bytes} bytes of the prompt unread; the run is not a success")

@@ -94,6 +94,7 @@ pub struct Plan {
     pub(crate) guard: Option<Injection>,
     pub(crate) stdin_payload: Option<Vec<u8>>,
     pub(crate) handle: DeliveryHandle,
+    pub(crate) system_prompt: Option<DeliveryHandle>,
     pub(crate) env: Env,
 }
 
@@ -179,6 +180,7 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
     };
     let hooks = guard.injection.as_ref().map(|hooks| hooks.values.as_slice()).unwrap_or_default();
     let mut variables = Vec::new();
+    let mut system_prompt = None;
     let (mut command, delivery, stdin_payload, handle) = match described(&installed, mode, &task, hooks, &cwd)
     {
         Err(args) => (passthrough(&installed, args, &cwd), None, None, DeliveryHandle::argv()),
@@ -191,7 +193,12 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
             if amplihack_utils::sabotage::active("delivery-launch-logs-no-prompt") {
                 tracing::info!(prompt = command.prompt, "delivering");
             }
+            let private = command.options.off_command_line && requested == PromptDelivery::Argv;
+            if private && installed.delivery_caps(mode).supports_stdin {
+                notices.push(Notice::OnCommandLine(agent));
+            }
             let mut delivered = command.deliver(requested)?;
+            system_prompt = delivered.system_prompt_handle.take();
             variables = std::mem::take(&mut delivered.variables);
             let delivery = describe(&delivered, &installed, prompt_bytes);
             notices.extend(delivered.warnings.into_iter().map(Notice::Delivery));
@@ -233,6 +240,7 @@ pub fn plan(request: LaunchRequest, env: &Env, config: &Config) -> Result<Plan, 
         guard: guard.injection,
         stdin_payload,
         handle,
+        system_prompt,
         env,
     })
 }

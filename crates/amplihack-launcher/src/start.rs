@@ -133,7 +133,7 @@ pub(crate) fn prepare(plan: Plan, hosting: Hosting, streams: Streams) -> Result<
         stdin,
         stdout: streams.stdout,
         stderr: streams.stderr,
-        keep: Box::new(plan.handle),
+        keep: Box::new((plan.handle, plan.system_prompt)),
         terminal,
         deadlines: streams.deadlines,
         grace: plan.grace,

@@ -1,5 +1,7 @@
 //! What a run has used, across turns and agents, and what it may use.
 
+mod shared;
+
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
@@ -7,6 +9,8 @@ use amplihack_agent::event::Totals;
 use amplihack_agent::{AgentBinary, profile};
 use amplihack_utils::config::Config;
 use serde::{Deserialize, Serialize};
+
+pub use shared::SharedBudget;
 
 /// What a run may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -106,8 +110,27 @@ pub struct Used {
     /// The agent's session: some agents state what all of it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// What is stated.
+    /// What is stated, or counted where that is more.
     pub totals: Totals,
+    /// Tokens in it that a stated cost does not cover.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub unpriced: Totals,
+}
+
+impl Used {
+    /// What `agent` states to have used in `session`.
+    pub fn of(agent: AgentBinary, session: Option<String>, totals: Totals) -> Self {
+        Self { agent, session, totals, unpriced: Totals::default() }
+    }
+
+    /// The tokens whose cost is not stated. Nobody gives tokens away: a cost of nothing is none.
+    fn without_cost(&self) -> Totals {
+        if self.totals.cost_usd.is_some_and(|cost| cost > 0.0) { self.unpriced } else { self.totals }
+    }
+}
+
+fn is_nothing(totals: &Totals) -> bool {
+    *totals == Totals::default()
 }
 
 /// Adds up what a run uses: a session of an agent that states its sum counts once, however many turns it has.
@@ -116,17 +139,24 @@ pub struct Meter {
     /// By agent and session, for those whose totals are those of the session.
     sessions: BTreeMap<(AgentBinary, String), Totals>,
     launches: BTreeMap<AgentBinary, Totals>,
+    /// Tokens of `launches` whose cost is not stated.
+    unpriced: BTreeMap<AgentBinary, Totals>,
     prices: BTreeMap<AgentBinary, Prices>,
 }
 
 impl Meter {
     /// A meter of nothing, with prices for agents that do not say what they cost.
     pub const fn new(prices: BTreeMap<AgentBinary, Prices>) -> Self {
-        Self { sessions: BTreeMap::new(), launches: BTreeMap::new(), prices }
+        Self { sessions: BTreeMap::new(), launches: BTreeMap::new(), unpriced: BTreeMap::new(), prices }
     }
 
     /// Takes in what a launch used.
     pub fn add(&mut self, used: &Used) {
+        self.sum_up(used, &used.without_cost());
+    }
+
+    /// Takes in what a launch used, of which `unpriced` is without a stated cost.
+    fn sum_up(&mut self, used: &Used, unpriced: &Totals) {
         match &used.session {
             Some(session) if profile(used.agent).counts.session_totals => {
                 let sum = self.sessions.entry((used.agent, session.clone())).or_default();
@@ -136,7 +166,10 @@ impl Meter {
                 }
                 add_requests(sum, &used.totals);
             }
-            _ => self.launches.entry(used.agent).or_default().add(&used.totals),
+            _ => {
+                self.launches.entry(used.agent).or_default().add(&used.totals);
+                self.unpriced.entry(used.agent).or_default().add(unpriced);
+            }
         }
     }
 
@@ -149,10 +182,21 @@ impl Meter {
     /// The sum, and what it costs where that is said or can be told.
     pub fn totals(&self) -> Totals {
         let mut sum = Totals::default();
-        for (agent, used) in
-            self.sessions.iter().map(|((agent, _), used)| (agent, used)).chain(&self.launches)
-        {
-            sum.add(&self.priced(*agent, used));
+        for ((agent, _), used) in &self.sessions {
+            sum.add(&Totals { cost_usd: self.cost(*agent, used), ..*used });
+        }
+        for (agent, used) in &self.launches {
+            let unpriced = self.unpriced.get(agent).copied().unwrap_or_default();
+            let stated = used.cost_usd.filter(|cost| *cost > 0.0);
+            let by_price = unpriced
+                .has_tokens()
+                .then(|| self.cost(*agent, &unpriced).or_else(|| by_rate(stated?, used, &unpriced)))
+                .flatten();
+            let cost_usd = match (stated, by_price) {
+                (Some(stated), by_price) => Some(stated + by_price.unwrap_or_default()),
+                (None, by_price) => by_price,
+            };
+            sum.add(&Totals { cost_usd, ..*used });
         }
         sum
     }
@@ -160,15 +204,42 @@ impl Meter {
     /// The same, as if `live` were over.
     pub fn with(&self, live: &Used) -> Totals {
         let mut meter = self.clone();
-        meter.add(live);
+        if self.prices.contains_key(&live.agent) {
+            meter.add(live);
+        } else {
+            // What has no price yet may get one with the agent's last word; a guess ends no turn.
+            let cost_usd = live.totals.cost_usd.filter(|cost| *cost > 0.0).or(Some(0.0));
+            let totals = Totals { cost_usd, ..live.totals };
+            meter.sum_up(&Used { totals, unpriced: Totals::default(), ..live.clone() }, &Totals::default());
+        }
         meter.totals()
     }
 
-    /// What the agent says that it cost, else what it costs by its price.
-    fn priced(&self, agent: AgentBinary, used: &Totals) -> Totals {
-        let by_price = || self.prices.get(&agent).map(|prices| prices.cost(used));
-        Totals { cost_usd: used.cost_usd.or_else(by_price), ..*used }
+    /// The agent of a launch whose cost nobody knows: it used tokens, stated no cost for them, and has no price.
+    pub fn without_price(&self) -> Option<AgentBinary> {
+        let is_stated = |agent: &AgentBinary| {
+            self.launches.get(agent).and_then(|used| used.cost_usd).is_some_and(|cost| cost > 0.0)
+        };
+        let unknown = |(agent, used): &(&AgentBinary, &Totals)| {
+            used.has_tokens() && !self.prices.contains_key(agent) && !is_stated(agent)
+        };
+        let of_sessions = self.sessions.iter().map(|((agent, _), used)| (agent, used));
+        self.unpriced.iter().chain(of_sessions).find(unknown).map(|(agent, _)| *agent)
     }
+
+    /// What `used` costs by the price of `agent`, if that is known.
+    fn cost(&self, agent: AgentBinary, used: &Totals) -> Option<f64> {
+        self.prices.get(&agent).map(|prices| prices.cost(used))
+    }
+}
+
+/// What `unpriced` tokens cost at the rate of the others in `used`, which cost `stated`: for a turn that was cut before the agent told.
+///
+/// Kinds of tokens are weighed as providers' lists weigh them: output five times, cache write 1.25 times, cache read a tenth of input.
+fn by_rate(stated: f64, used: &Totals, unpriced: &Totals) -> Option<f64> {
+    const WEIGHTS: Prices = Prices { input: 1.0, output: 5.0, cache_write: 1.25, cache_read: 0.1 };
+    let (all, part) = (WEIGHTS.cost(used), WEIGHTS.cost(unpriced));
+    (all > part).then(|| stated * part / (all - part))
 }
 
 /// Premium requests are stated by launch even where tokens are stated by session.
@@ -205,7 +276,7 @@ mod tests {
     }
 
     fn used(agent: AgentBinary, session: &str, totals: Totals) -> Used {
-        Used { agent, session: Some(session.to_owned()), totals }
+        Used::of(agent, Some(session.to_owned()), totals)
     }
 
     #[test]
@@ -244,6 +315,34 @@ mod tests {
         {
             assert!(bad.parse::<Prices>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn tokens_beyond_a_stated_cost_are_priced_and_never_free() {
+        let prices: Prices = "input=2 output=10".parse().unwrap();
+        let said = used(AgentBinary::Claude, "a", Totals { cost_usd: Some(0.25), ..totals(1_000, 0) });
+        let cost = |meter: &Meter| meter.totals().cost_usd;
+        let mut meter = Meter::new([(AgentBinary::Claude, prices)].into());
+        meter.add(&said);
+        assert_eq!((cost(&meter), meter.without_price()), (Some(0.25), None));
+        // A later turn has told no cost yet.
+        let live = used(AgentBinary::Claude, "a", totals(500_000, 0));
+        assert!((meter.with(&live).cost_usd.unwrap() - 1.25).abs() < 1e-9);
+        // Nested agents used more than the stated cost is for.
+        let nested = Used { unpriced: totals(500_000, 0), ..said.clone() };
+        assert!((meter.with(&nested).cost_usd.unwrap() - 1.5).abs() < 1e-9);
+        let mut unknown = Meter::default();
+        unknown.add(&said);
+        assert_eq!(unknown.without_price(), None);
+        for cost in [None, Some(0.0)] {
+            let mut free = Meter::default();
+            free.add(&used(AgentBinary::Claude, "a", Totals { cost_usd: cost, ..totals(7, 0) }));
+            assert_eq!((free.totals().cost_usd, free.without_price()), (None, Some(AgentBinary::Claude)));
+        }
+        // A turn that was cut costs what the others cost; until then its tokens end nothing.
+        assert_eq!(unknown.with(&live).cost_usd, Some(0.25));
+        unknown.add(&live);
+        assert!((cost(&unknown).unwrap() - 125.25).abs() < 1e-9);
     }
 
     #[test]

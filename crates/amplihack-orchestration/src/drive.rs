@@ -24,6 +24,7 @@ mod worktree;
 
 use ask::{Prompted, is_wide, request};
 
+use crate::budget::SharedBudget;
 use crate::claim::SCHEMA;
 use crate::error::AutoError;
 use crate::journal::{Entry, Journal};
@@ -52,6 +53,8 @@ pub struct Place<'a> {
     pub interrupts: Interrupts,
     /// Whether the run may go on; the worktree of one that has lost a race is kept, whatever is in it.
     pub lane: Receiver<Lane>,
+    /// The budget of all runs of this process, where they share one.
+    pub shared: Option<&'a SharedBudget>,
 }
 
 /// An unattended run that has ended.
@@ -81,6 +84,9 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
     }
     if let Some(signal) = place.interrupts.heard() {
         return Err(AutoError::Interrupted { signal });
+    }
+    if let Some(reason) = place.shared.and_then(SharedBudget::spent) {
+        return Err(AutoError::BudgetSpent { reason });
     }
     let home = place.env.amplihack_home().ok_or(AutoError::NoHome)?;
     if spec.cwd.to_str().is_none() {
@@ -264,8 +270,20 @@ impl<'a> Drive<'a> {
         if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             return Some((Stop::Deadline, "the deadline has passed".to_owned()));
         }
+        self.out_of_budget().map(|reason| (Stop::Budget, reason))
+    }
+
+    /// Which budget is used up, in words. Tokens whose cost nobody knows use up a budget in dollars: it cannot be kept.
+    fn out_of_budget(&self) -> Option<String> {
         let story = &self.journal.story;
-        story.spec.budget.reached(&story.meter.totals()).map(|reason| (Stop::Budget, reason))
+        let (budget, used) = (story.spec.budget, story.meter.totals());
+        if let (Some(_), Some(agent)) = (budget.usd, story.meter.without_price()) {
+            return Some(format!(
+                "--budget-usd cannot be kept: {agent} does not report the cost of its tokens, and prices.{agent} is not configured"
+            ));
+        }
+        let shared = || self.place.shared.and_then(|shared| shared.ends(self.id.as_str(), &used));
+        budget.reached(&used).or_else(shared)
     }
 
     async fn verify(&mut self) -> Result<(), AutoError> {

@@ -124,6 +124,12 @@ pub enum AutoError {
     /// It was given up before it began.
     #[error("not begun: all runs were ended")]
     GivenUp,
+    /// The budget that it shares with others was used up before it began.
+    #[error("not begun: {reason}")]
+    BudgetSpent {
+        /// How, in words.
+        reason: String,
+    },
     /// The journal does not tell a run.
     #[error("the journal {} does not tell how the run began", path.display())]
     Damaged {
@@ -161,6 +167,7 @@ impl Explain for AutoError {
             Self::Message(_) => "message",
             Self::Interrupted { .. } => "interrupted",
             Self::GivenUp => "given_up",
+            Self::BudgetSpent { .. } => "budget",
             Self::Damaged { .. } => "journal_damaged",
         }
     }
@@ -172,6 +179,7 @@ impl Explain for AutoError {
             Self::NotFound { .. } => ExitKind::NotFound,
             Self::NoPrice { .. } | Self::WorktreePlace { .. } => ExitKind::Usage,
             Self::Interrupted { signal } => ExitKind::Signal(u8::try_from(signal.as_raw()).unwrap_or(127)),
+            Self::BudgetSpent { .. } => ExitKind::Budget,
             _ => ExitKind::Failed,
         }
     }

@@ -252,7 +252,7 @@ mod tests {
                 resumed: turn > 1,
                 denials: 0,
             },
-            used: Used { agent: AgentBinary::Claude, session: Some(session.to_owned()), totals },
+            used: Used::of(AgentBinary::Claude, Some(session.to_owned()), totals),
             text: Some(format!("answer {turn}")),
             denied: Vec::new(),
         }

@@ -1,45 +1,67 @@
-//! What an agent has used by now, where its stream tells that at the end of a turn only: read where the agent writes it down meanwhile.
+//! What an agent has used by now, where its stream tells that at the end of a turn only, or not of nested agents: read where the agent
+//! writes it down meanwhile.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+mod rollouts;
+mod tail;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use amplihack_agent::event::Totals;
-use amplihack_agent::live::{Counted, LiveFile, ROLLOUT_DEPTH};
-use amplihack_agent::{AgentBinary, profile};
+use amplihack_agent::live::{LiveFile, MessageFiles, span};
+use amplihack_agent::{AgentBinary, AgentEvent, profile};
 use amplihack_utils::env::Env;
+use jiff::Timestamp;
 
-use crate::budget::tokens;
+use crate::budget::{Used, tokens};
+use rollouts::Rollouts;
+use tail::Tail;
 
-/// The most that is read of a file at one look.
-const MAX_READ: u64 = 64 * 1024 * 1024;
+/// How long a look at the files holds: an agent's events can come by the hundred.
+const FRESH: Duration = Duration::from_millis(20);
 
 /// Looks at what an agent has used.
 #[derive(Debug)]
 pub struct Live {
-    /// Where the agent writes it down; `None` for one whose stream tells.
+    agent: AgentBinary,
+    /// Where the agent writes it down; `None` for one whose stream tells all.
     file: Option<LiveFile>,
-    path: Option<PathBuf>,
-    offset: u64,
-    rest: Vec<u8>,
+    /// When the launch began: what is written before is that of an earlier one.
+    since: Timestamp,
     /// What the session had used before this launch.
     before: Totals,
-    seen: Totals,
+    /// The sum of the spans.
+    added: Totals,
+    rollouts: Rollouts,
+    /// Messages of the stream and of files, each once.
+    messages: BTreeMap<String, Totals>,
+    tails: BTreeMap<PathBuf, Tail>,
+    /// Calls of tools that a file names, and those that the stream told.
+    calls: BTreeSet<String>,
+    told: BTreeSet<String>,
     /// The session, as its stream or its file told it.
     session: Option<String>,
+    read_at: Option<Instant>,
 }
 
 impl Live {
-    /// A look at a launch of `agent` in `env`, whose session had used `before` it; `ours` is where a file of ours may be.
-    pub fn new(agent: AgentBinary, env: &Env, ours: &Path, before: Totals) -> Self {
+    /// A look at a launch of `agent` in `env` that began at `since`, and whose session had used `before` it; `ours` is where a file of ours
+    /// may be.
+    pub fn new(agent: AgentBinary, env: &Env, ours: &Path, since: Timestamp, before: Totals) -> Self {
         Self {
+            agent,
             file: profile(agent).counts.live_file.and_then(|file| file(env, ours)),
-            path: None,
-            offset: 0,
-            rest: Vec::new(),
+            since,
             before,
-            seen: Totals::default(),
+            added: Totals::default(),
+            rollouts: Rollouts::default(),
+            messages: BTreeMap::new(),
+            tails: BTreeMap::new(),
+            calls: BTreeSet::new(),
+            told: BTreeSet::new(),
             session: None,
+            read_at: None,
         }
     }
 
@@ -61,18 +83,44 @@ impl Live {
         self.file.is_some()
     }
 
+    /// Takes in what the stream tells of messages and calls, so that each counts once.
+    pub fn event(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::Usage(usage) if !usage.total && matches!(self.file, Some(LiveFile::Messages(_))) => {
+                if let Some(id) = &usage.message {
+                    count(&mut self.messages, id.clone(), &usage.amounts);
+                }
+            }
+            AgentEvent::ToolCall(call) => {
+                self.told.insert(call.id.clone());
+            }
+            _ => {}
+        }
+    }
+
     /// What is used by now in the agent's `session`, of which the stream says `stated`.
-    pub fn look(&mut self, session: Option<&str>, stated: Totals) -> Totals {
+    pub fn look(&mut self, session: Option<&str>, stated: Totals) -> Used {
         if let Some(session) = session {
             self.session = Some(session.to_owned());
         }
-        self.read();
-        // The agent's own last word is the larger one, unless it was cut off before it.
-        if tokens(&self.seen) > tokens(&stated) {
-            Totals { cost_usd: stated.cost_usd, premium_requests: stated.premium_requests, ..self.seen }
-        } else {
-            stated
+        if self.read_at.is_none_or(|read_at| read_at.elapsed() >= FRESH) {
+            self.read();
         }
+        let seen = self.seen();
+        let mut used = Used::of(self.agent, self.session.clone(), stated);
+        // The agent's own last word is the larger one, unless it was cut off before it, or leaves nested agents out.
+        if tokens(&seen) > tokens(&stated) {
+            used.unpriced = less(&seen, &stated);
+            used.totals =
+                Totals { cost_usd: stated.cost_usd, premium_requests: stated.premium_requests, ..seen };
+        }
+        used
+    }
+
+    /// The same with all that is written by now, for the last look.
+    pub fn last_look(&mut self, session: Option<&str>, stated: Totals) -> Used {
+        self.read_at = None;
+        self.look(session, stated)
     }
 
     /// The session, where its file has told it before its stream does.
@@ -80,61 +128,152 @@ impl Live {
         self.session.as_deref()
     }
 
-    fn read(&mut self) {
-        let Some(file) = &self.file else { return };
-        if self.path.is_none() {
-            self.path = match file {
-                LiveFile::Rollout { below } => {
-                    self.session.as_deref().and_then(|session| find(below, session, ROLLOUT_DEPTH))
+    /// Calls of nested agents that the stream does not tell.
+    pub fn nested_calls(&self) -> u32 {
+        u32::try_from(self.calls.difference(&self.told).count()).unwrap_or(u32::MAX)
+    }
+
+    fn seen(&self) -> Totals {
+        match &self.file {
+            None => Totals::default(),
+            Some(LiveFile::Rollout { .. }) => self.rollouts.totals(),
+            Some(LiveFile::Spans { .. }) if !self.added.has_tokens() => Totals::default(),
+            Some(LiveFile::Spans { .. }) => {
+                let mut sum = self.before;
+                sum.add(&self.added);
+                sum
+            }
+            Some(LiveFile::Messages(_)) => {
+                let mut sum = Totals::default();
+                for amounts in self.messages.values() {
+                    sum.add(amounts);
                 }
-                LiveFile::Spans { file, .. } => Some(file.clone()),
-            };
-        }
-        let Some(path) = &self.path else { return };
-        // What cannot be read now is read at the next look, or told by the stream at the end.
-        let Ok(bytes) = read_on(path, &mut self.offset) else { return };
-        self.rest.extend_from_slice(&bytes);
-        let Some(end) = self.rest.iter().rposition(|byte| *byte == b'\n') else { return };
-        let whole: Vec<u8> = self.rest.drain(..=end).collect();
-        for line in whole.split(|byte| *byte == b'\n') {
-            match file.line(line) {
-                Some(Counted::Total(total)) => self.seen = total,
-                Some(Counted::More { session, amounts }) => {
-                    let own = self.session.get_or_insert_with(|| session.clone());
-                    // A nested agent writes here too, later.
-                    if *own != session {
-                        continue;
-                    }
-                    if !self.seen.has_tokens() {
-                        self.seen = self.before;
-                    }
-                    self.seen.add(&amounts);
-                }
-                None => {}
+                sum
             }
         }
     }
-}
 
-/// The file of `session` below `directory`, at most `depth` directories deep, the newest first.
-fn find(directory: &Path, session: &str, depth: usize) -> Option<PathBuf> {
-    let mut entries: Vec<PathBuf> =
-        std::fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path()).collect();
-    entries.sort_unstable_by(|a, b| b.cmp(a));
-    let is_of = |path: &&PathBuf| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| LiveFile::is_of(name, session))
-    };
-    if let Some(found) = entries.iter().find(is_of) {
-        return Some(found.clone());
+    fn read(&mut self) {
+        self.read_at = Some(Instant::now());
+        match self.file.clone() {
+            None => {}
+            Some(LiveFile::Rollout { below }) => {
+                let Some(session) = self.session.as_deref() else { return };
+                self.rollouts.read(&below, session, &mut self.calls);
+            }
+            Some(LiveFile::Spans { file, .. }) => self.spans(&file),
+            Some(LiveFile::Messages(files)) => {
+                let Some(session) = self.session.clone() else { return };
+                for path in message_files(&files, &session) {
+                    self.messages(&files, &path);
+                }
+            }
+        }
     }
-    let below = depth.checked_sub(1)?;
-    entries.iter().filter(|path| path.is_dir()).find_map(|path| find(path, session, below))
+
+    /// Each answer of the model has a span: also of an agent that this one started from its shell, and that inherits the file.
+    fn spans(&mut self, file: &Path) {
+        for line in self.tails.entry(file.to_owned()).or_default().lines(file) {
+            if let Some(span) = span(&line) {
+                self.session.get_or_insert(span.session);
+                self.added.add(&span.amounts);
+            }
+        }
+    }
+
+    fn messages(&mut self, files: &MessageFiles, path: &Path) {
+        for line in self.tails.entry(path.to_owned()).or_default().lines(path) {
+            let Some(message) = files.line(&line) else { continue };
+            if message.at.is_some_and(|at| at < self.since) {
+                continue;
+            }
+            count(&mut self.messages, message.id, &message.amounts);
+            self.calls.extend(message.calls);
+        }
+    }
 }
 
-fn read_on(path: &Path, offset: &mut u64) -> std::io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(*offset))?;
-    let mut bytes = Vec::new();
-    *offset += file.take(MAX_READ).read_to_end(&mut bytes)? as u64;
-    Ok(bytes)
+/// Every file of messages of `session`.
+fn message_files(files: &MessageFiles, session: &str) -> Vec<PathBuf> {
+    let list = |directory: &Path| std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut found = Vec::new();
+    for project in list(&files.below) {
+        for (directory, end) in files.places(&project.path(), session) {
+            let is_one = |path: &PathBuf| {
+                path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(&end))
+            };
+            found.extend(list(&directory).map(|entry| entry.path()).filter(is_one));
+        }
+    }
+    found
+}
+
+/// Counts a message once. What is told of it again is never less: a stream tells the beginning of an answer, a file all of it.
+fn count(messages: &mut BTreeMap<String, Totals>, id: String, amounts: &Totals) {
+    let known = messages.entry(id).or_default();
+    known.input_tokens = known.input_tokens.max(amounts.input_tokens);
+    known.output_tokens = known.output_tokens.max(amounts.output_tokens);
+    known.cache_read_tokens = known.cache_read_tokens.max(amounts.cache_read_tokens);
+    known.cache_write_tokens = known.cache_write_tokens.max(amounts.cache_write_tokens);
+}
+
+/// The tokens of `all` that are not in `part`.
+fn less(all: &Totals, part: &Totals) -> Totals {
+    Totals {
+        input_tokens: all.input_tokens.saturating_sub(part.input_tokens),
+        output_tokens: all.output_tokens.saturating_sub(part.output_tokens),
+        cache_read_tokens: all.cache_read_tokens.saturating_sub(part.cache_read_tokens),
+        cache_write_tokens: all.cache_write_tokens.saturating_sub(part.cache_write_tokens),
+        ..Totals::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use amplihack_agent::event::Usage;
+
+    use super::*;
+
+    fn row(id: &str, at: &str, output: u64) -> String {
+        format!(
+            r#"{{"type":"assistant","timestamp":"{at}","message":{{"id":"{id}","content":[{{"type":"tool_use","id":"call-{id}"}}],"usage":{{"input_tokens":10,"output_tokens":{output}}}}}}}"#
+        )
+    }
+
+    #[test]
+    fn a_message_in_the_stream_and_in_a_file_counts_once_and_an_earlier_launchs_not() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("projects/-w/s1/subagents");
+        fs::create_dir_all(&directory).unwrap();
+        let env = Env::empty().with("CLAUDE_CONFIG_DIR", home.path());
+        let since = "2026-11-29T13:00:00Z".parse().unwrap();
+        let mut live =
+            Live::new(AgentBinary::Claude, &env, Path::new("/nonexistent"), since, Totals::default());
+        let main = Usage {
+            message: Some("main".to_owned()),
+            amounts: Totals { input_tokens: 10, ..Totals::default() },
+            ..Usage::default()
+        };
+        live.event(&AgentEvent::Usage(main.clone()));
+        live.event(&AgentEvent::Usage(Usage { message: Some("one".to_owned()), ..main }));
+        let rows = [
+            row("old", "2026-11-29T12:59:59Z", 1000),
+            row("one", "2026-11-29T13:00:01Z", 5),
+            row("one", "2026-11-29T13:00:01Z", 7),
+            row("two", "2026-11-29T13:00:02Z", 3),
+        ];
+        fs::write(directory.join("agent-a.jsonl"), format!("{}\n", rows.join("\n"))).unwrap();
+        let used = live.last_look(Some("s1"), Totals::default());
+        assert_eq!((used.totals.input_tokens, used.totals.output_tokens), (30, 10));
+        assert_eq!((used.unpriced, live.nested_calls()), (used.totals, 2));
+        // Another session's are not looked at, and a stated sum that holds more is the agent's last word.
+        let stated = Totals { input_tokens: 100, cost_usd: Some(1.0), ..Totals::default() };
+        let used = live.last_look(Some("s1"), stated);
+        assert_eq!((used.totals, used.unpriced), (stated, Totals::default()));
+        let mut other =
+            Live::new(AgentBinary::Claude, &env, Path::new("/nonexistent"), since, Totals::default());
+        assert_eq!(other.last_look(Some("s2"), Totals::default()).totals, Totals::default());
+    }
 }

@@ -1,7 +1,7 @@
 //! One task for several agents: the first verified result wins, and the others are given up.
 
 use amplihack_agent::event::RunOutcome;
-use amplihack_utils::error::Explain;
+use amplihack_utils::error::{ExitKind, Explain};
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::drive::Summary;
@@ -61,16 +61,20 @@ impl Race {
     }
 }
 
-/// The exit code of several runs: 0 if each is a success, 130 and its like if they were ended by a signal, else 1.
-pub fn code<'a>(ends: impl IntoIterator<Item = &'a Result<Summary, AutoError>>) -> u8 {
+/// The exit code of several runs: 0 if each is a success, 130 and its like if they were ended by a signal, 5 if a budget or a deadline
+/// ended or held back each that is no success, else 1.
+pub fn code<'a>(results: impl IntoIterator<Item = &'a Result<Summary, AutoError>>) -> u8 {
     let mut code = 0;
-    for end in ends {
-        match end {
-            Ok(summary) if summary.end.is_success() => {}
+    for result in results {
+        let own = match result {
             Ok(summary) if summary.end.signal.is_some() => return summary.end.code(),
+            Ok(summary) if summary.end.is_success() => continue,
+            Ok(summary) => summary.end.code(),
             Err(error @ AutoError::Interrupted { .. }) => return error.exit().code(),
-            _ => code = 1,
-        }
+            Err(error) => error.exit().code(),
+        };
+        let is_bound = own == ExitKind::Budget.code() && (code == 0 || code == own);
+        code = if is_bound { own } else { 1 };
     }
     code
 }

@@ -48,6 +48,11 @@ impl Stall {
         if self.open.is_empty() { self.limits.silence } else { self.limits.silence.saturating_mul(6) }
     }
 
+    /// Whether the turn has more calls than it may, with `nested` calls that its events do not tell.
+    pub(crate) fn endless(&self, nested: u32) -> Option<Trouble> {
+        (self.calls.saturating_add(nested) > self.limits.calls).then_some(Trouble::Endless)
+    }
+
     /// Takes an event in, and says what is wrong, if anything is.
     pub(crate) fn observe(&mut self, event: &AgentEvent) -> Option<Trouble> {
         match event {
@@ -58,7 +63,7 @@ impl Stall {
                     call.name.clone(),
                 ));
                 self.calls = self.calls.saturating_add(1);
-                (self.calls > self.limits.calls).then_some(Trouble::Endless)
+                self.endless(0)
             }
             AgentEvent::ToolResult(result) => {
                 let at = self.open.iter().position(|(id, ..)| *id == result.id)?;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use amplihack_agent::event::{Envelope, RunOutcome, Totals};
-use amplihack_agent::{AgentBinary, AgentEvent};
+use amplihack_agent::AgentEvent;
+use amplihack_agent::event::{Envelope, RunOutcome};
 use amplihack_launcher::LaunchedEvents;
 use amplihack_session::{Evidence, RunEnd};
 use tokio::sync::watch::Receiver;
@@ -23,7 +23,6 @@ const LOOK: Duration = Duration::from_millis(200);
 /// What the events of a turn say, as far as a run wants to know.
 #[derive(Debug)]
 pub struct Heard {
-    agent: AgentBinary,
     session: Option<String>,
     text: Option<String>,
     alive: bool,
@@ -48,10 +47,9 @@ pub struct Over {
 }
 
 impl Heard {
-    /// A turn of `agent` of which nothing was heard; with `resume`, one that goes on with that session.
-    pub fn new(agent: AgentBinary, resume: Option<&str>, limits: Limits) -> Self {
+    /// A turn of which nothing was heard; with `resume`, one that goes on with that session.
+    pub fn new(resume: Option<&str>, limits: Limits) -> Self {
         Self {
-            agent,
             session: resume.map(str::to_owned),
             text: None,
             alive: false,
@@ -90,13 +88,18 @@ impl Heard {
         self.stall.observe(event)
     }
 
+    /// Whether the turn does not end, by the calls that its stream tells and those of nested agents that `live` knows.
+    fn endless(&self, live: &Live) -> Option<Trouble> {
+        self.stall.endless(live.nested_calls())
+    }
+
     /// The agent's session, as far as it is known.
     pub fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 
-    /// The turn as an answer, after `run`, in which it used `totals`, and which was ended for `trouble`.
-    pub fn answer(self, mut run: RunEnd, totals: Totals, trouble: Option<Trouble>) -> Over {
+    /// The turn as an answer, after `run`, in which it used `used`, and which was ended for `trouble`.
+    pub fn answer(self, mut run: RunEnd, used: Used, trouble: Option<Trouble>) -> Over {
         // The guard's denials are told by the agent too: each is one call.
         let by_rules = run.denials.rules();
         let denied = if by_rules.len() >= self.denied.len() { by_rules.to_vec() } else { self.denied };
@@ -128,7 +131,7 @@ impl Heard {
                 resumed: self.resumed,
                 denials: u32::try_from(denied.len()).unwrap_or(u32::MAX),
             },
-            used: Used { agent: self.agent, session: self.session, totals },
+            used: Used { session: self.session.or(used.session), ..used },
             text: self.text,
             denied,
             stop,
@@ -142,6 +145,8 @@ pub struct Bounds<'a> {
     pub deadline: Option<Instant>,
     /// Says in words which budget is reached, of a turn that has used so much by now.
     pub over_budget: &'a dyn Fn(&Used) -> Option<String>,
+    /// Other runs use up the same budget.
+    pub shared: bool,
     /// Resolves when the run is to be given up: a race that another has won.
     pub lane: &'a mut Receiver<Lane>,
 }
@@ -161,7 +166,7 @@ pub async fn watch(
         let stopped = stop.is_some() || trouble.is_some();
         let silent_at = last_event + heard.stall.patience();
         let wake = [Some(silent_at), bounds.deadline].into_iter().flatten().min().unwrap_or(silent_at);
-        let look = if live.is_wanted() { wake.min(Instant::now() + LOOK) } else { wake };
+        let look = if live.is_wanted() || bounds.shared { wake.min(Instant::now() + LOOK) } else { wake };
         let event = tokio::select! {
             event = launched.next() => Some(event?),
             () = tokio::time::sleep_until(look), if !stopped => None,
@@ -174,11 +179,12 @@ pub async fn watch(
             Some(None) => break,
             Some(Some(envelope)) => {
                 last_event = Instant::now();
+                live.event(&envelope.event);
                 let found = heard.event(&envelope.event);
-                if !stopped {
-                    trouble = found;
-                }
                 let used = now(&heard, &mut live, &launched);
+                if !stopped {
+                    trouble = found.or_else(|| heard.endless(&live));
+                }
                 told(&envelope, &used);
                 if !stopped && let Some(reason) = (bounds.over_budget)(&used) {
                     stop = Some((Stop::Budget, reason));
@@ -194,6 +200,7 @@ pub async fn watch(
                 } else if stop.is_none() {
                     let used = now(&heard, &mut live, &launched);
                     stop = (bounds.over_budget)(&used).map(|reason| (Stop::Budget, reason));
+                    trouble = heard.endless(&live).filter(|_| stop.is_none());
                 }
             }
         }
@@ -202,11 +209,11 @@ pub async fn watch(
         }
     }
     let stated = launched.usage();
-    let totals = live.look(heard.session(), stated);
+    let used = live.last_look(heard.session(), stated);
     let ended = launched.finish().await?;
     let mut notices: Vec<String> = ended.notices.iter().map(ToString::to_string).collect();
     notices.retain(|notice| !notice.is_empty());
-    let mut over = heard.answer(ended.end, totals, trouble);
+    let mut over = heard.answer(ended.end, used, trouble);
     // A turn that was through when it was stopped still counts, but for time and races, which wait for nobody.
     let through = over.answer.is_whole();
     over.stop = match stop {
@@ -240,6 +247,5 @@ pub async fn given_up(lane: &mut Receiver<Lane>) -> &'static str {
 }
 
 fn now(heard: &Heard, live: &mut Live, launched: &LaunchedEvents) -> Used {
-    let totals = live.look(heard.session(), launched.usage());
-    Used { agent: heard.agent, session: heard.session.clone(), totals }
+    live.look(heard.session(), launched.usage())
 }

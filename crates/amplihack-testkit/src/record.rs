@@ -120,6 +120,12 @@ impl Record {
         self.argv.get(1..).unwrap_or_default()
     }
 
+    /// What an agent was asked, on its stdin or as its last argument.
+    pub fn prompt(&self) -> String {
+        let piped = self.stdin.as_ref().filter(|bytes| !bytes.0.is_empty());
+        piped.or_else(|| self.args().last()).map(Bytes::lossy).unwrap_or_default()
+    }
+
     /// The value of the environment variable `name`.
     pub fn variable(&self, name: &str) -> Option<&Bytes> {
         self.env.iter().find(|(found, _)| *found == name).map(|(_, value)| value)

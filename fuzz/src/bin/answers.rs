@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use amplihack_agent::live::{Counted, LiveFile};
+use amplihack_agent::live::{MessageFiles, MessageFormat, RolloutLine, rollout_line, rollout_session, span};
 use amplihack_fuzz::{Scratch, Target, linear, run, seeds, words};
 use amplihack_hooks::aggregate;
 use amplihack_hooks::xpia;
@@ -27,6 +27,8 @@ const SEEDS: &[&str] = &[
     "amp 0.0.1790142911-g7618fb (released 2026-09-23T05:55:11.000Z, 65d ago)\n",
     r#"{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":28,"cached_input_tokens":8,"output_tokens":10,"total_tokens":38}}}}"#,
     r#"{"type":"span","name":"chat m","attributes":{"gen_ai.operation.name":"chat","gen_ai.conversation.id":"s","gen_ai.usage.input_tokens":14,"gen_ai.usage.output_tokens":5,"gen_ai.usage.cache_read.input_tokens":4}}"#,
+    r#"{"type":"assistant","timestamp":"2026-11-29T13:25:19.624Z","message":{"id":"m","content":[{"type":"tool_use","id":"t"}],"usage":{"input_tokens":1,"output_tokens":2}}}"#,
+    r#"{"id":"a","timestamp":"2026-11-29T13:25:45.327Z","type":"gemini","tokens":{"input":140,"output":60,"cached":40,"total":205},"toolCalls":[{"id":"t"}]}"#,
     "▶ step\n{\"type\":\"step_transition\"}\n[agent] x\nerror: it failed\n",
     r#"{"a": "from file", "n": 1.50, "o": {"k": [1]}, "s": "file:///tmp/recipe-context-x/y"}"#,
 ];
@@ -134,13 +136,18 @@ fn hooks(bytes: &[u8], text: &str) {
 /// Files in which agents count tokens.
 fn counts(bytes: &[u8]) {
     let files =
-        [LiveFile::Rollout { below: "/".into() }, LiveFile::Spans { file: "/f".into(), env: Vec::new() }];
+        [MessageFormat::Claude, MessageFormat::Gemini].map(|of| MessageFiles { below: "/".into(), of });
     for line in bytes.split(|byte| *byte == b'\n') {
-        for file in &files {
-            if let Some(Counted::Total(amounts) | Counted::More { amounts, .. }) = file.line(line) {
-                let _ = budget::tokens(&amounts);
-            }
+        if let Some(RolloutLine::Total(amounts)) = rollout_line(line) {
+            let _ = budget::tokens(&amounts);
         }
+        if let Some(span) = span(line) {
+            let _ = budget::tokens(&span.amounts);
+        }
+        for message in files.iter().filter_map(|files| files.line(line)) {
+            let _ = budget::tokens(&message.amounts);
+        }
+        let _ = rollout_session(line);
     }
 }
 

@@ -1,12 +1,15 @@
 //! Claude Code.
 
 pub(crate) mod decode;
+mod messages;
 mod result;
 mod system;
 mod wire;
 
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
+
+pub(crate) use messages::message_line;
 
 use crate::command::Permissions;
 use crate::grammar::{Grammar, Positional};
@@ -23,6 +26,7 @@ const HOOKS: Evidence = Evidence::Probe(PROVED, "claude_is_held_by_the_guard");
 const TERMINAL: Evidence = Evidence::Probe(PROVED, "claude_takes_a_prompt_in_a_terminal");
 const DOLLARS: Evidence = Evidence::Probe(PROVED, "claude_keeps_its_budget_in_dollars");
 const COUNTS: Evidence = Evidence::Probe(PROVED, "claude_counts_while_it_works");
+const SYSTEM_FILE: Evidence = Evidence::Probe(PROVED, "claude_reads_a_system_prompt_from_a_file");
 const STREAM: Evidence = Evidence::Probe(PROVED, "claude_streams_what_it_does");
 
 /// Beyond this the CLI itself refuses: "Prompt is too long".
@@ -64,6 +68,13 @@ pub(crate) static PROFILE: Profile = Profile {
         Row::new(Capability::AppendSystemPrompt, BOTH, ArgShape::FlagEq("--append-system-prompt"), OPTIONS)
             .note(KEEPS),
         Row::new(
+            Capability::AppendSystemPromptFile,
+            HEADLESS,
+            ArgShape::FlagEq("--append-system-prompt-file"),
+            SYSTEM_FILE,
+        )
+        .note("the flag is not in Claude's help"),
+        Row::new(
             Capability::Permissions(Permissions::Ask),
             BOTH,
             ArgShape::Words(Slot::Option, &["--permission-mode", "manual"]),
@@ -101,7 +112,7 @@ pub(crate) static PROFILE: Profile = Profile {
             .note("of the process: what the session cost before does not count"),
     ],
     decoder: Some(|| Box::new(decode::ClaudeStream::default())),
-    counts: Counts { dollars: true, ..Counts::OF_THE_RUN },
+    counts: Counts { dollars: true, live_file: Some(|env, _| messages::messages(env)), ..Counts::OF_THE_RUN },
     grammar: Grammar {
         subcommands: &[
             "agents",

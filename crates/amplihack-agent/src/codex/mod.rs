@@ -7,7 +7,7 @@ mod wire;
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
 
-pub(crate) use rollout::{rollout_line, rollouts};
+pub(crate) use rollout::{rollout_line, rollout_session, rollouts};
 
 use crate::command::Permissions;
 use crate::grammar::{Grammar, Positional};

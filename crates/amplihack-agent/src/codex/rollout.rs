@@ -6,6 +6,7 @@ use amplihack_utils::env::Env;
 use serde::Deserialize;
 
 use crate::event::Totals;
+use crate::live::RolloutLine;
 
 /// The directory of the rollouts, by day.
 pub(crate) fn rollouts(env: &Env) -> Option<PathBuf> {
@@ -20,9 +21,14 @@ struct Line {
 
 #[derive(Deserialize)]
 struct Payload {
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default)]
     kind: String,
+    #[serde(default)]
     info: Option<Info>,
+    #[serde(default)]
+    call_id: Option<String>,
+    #[serde(default)]
+    session_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -42,13 +48,28 @@ struct Counts {
     output: u64,
 }
 
-/// What the session used up to this line, if the line says so.
-pub(crate) fn rollout_line(line: &[u8]) -> Option<Totals> {
+/// What the agent used up to this line, or the tool that it calls in it, if the line says so.
+pub(crate) fn rollout_line(line: &[u8]) -> Option<RolloutLine> {
     // Most lines are long and say something else.
-    memchr::memmem::find(line, b"\"token_count\"")?;
-    let line: Line = serde_json::from_slice(line).ok()?;
-    let counts = line.payload.info.filter(|_| line.payload.kind == "token_count")?.total_token_usage;
-    Some(Totals::of_whole_input(counts.input, counts.output, counts.read, counts.written))
+    let has = |word: &[u8]| memchr::memmem::find(line, word).is_some();
+    if !has(b"\"token_count\"") && !has(b"_call\"") {
+        return None;
+    }
+    let Payload { kind, info, call_id, .. } = serde_json::from_slice::<Line>(line).ok()?.payload;
+    match kind.as_str() {
+        "token_count" => {
+            let counts = info?.total_token_usage;
+            let totals = Totals::of_whole_input(counts.input, counts.output, counts.read, counts.written);
+            Some(RolloutLine::Total(totals))
+        }
+        "function_call" | "custom_tool_call" | "local_shell_call" => call_id.map(RolloutLine::Call),
+        _ => None,
+    }
+}
+
+/// The session of a rollout with this first line. A nested agent has an id of its own, and the session of the first one.
+pub(crate) fn rollout_session(line: &[u8]) -> Option<String> {
+    serde_json::from_slice::<Line>(line).ok()?.payload.session_id
 }
 
 #[cfg(test)]
@@ -58,7 +79,7 @@ mod tests {
     #[test]
     fn a_count_is_read_and_other_lines_are_passed_over() {
         let line = br#"{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":28,"cached_input_tokens":8,"output_tokens":10,"reasoning_output_tokens":0,"total_tokens":38},"last_token_usage":{}},"rate_limits":null}}"#;
-        let totals = rollout_line(line).unwrap();
+        let Some(RolloutLine::Total(totals)) = rollout_line(line) else { panic!() };
         assert_eq!((totals.input_tokens, totals.cache_read_tokens, totals.output_tokens), (20, 8, 10));
         for other in [
             &br#"{"payload":{"type":"token_count","info":null}}"#[..],
@@ -68,5 +89,16 @@ mod tests {
         ] {
             assert_eq!(rollout_line(other), None);
         }
+        let call = br#"{"type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{}","call_id":"call_1"}}"#;
+        assert_eq!(rollout_line(call), Some(RolloutLine::Call("call_1".to_owned())));
+        let output = br#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"call_1","output":"x"}}"#;
+        assert_eq!(rollout_line(output), None);
+    }
+
+    #[test]
+    fn a_nested_agent_belongs_to_the_session_of_the_first_one() {
+        let line = br#"{"type":"session_meta","payload":{"session_id":"a","id":"b","parent_thread_id":"a","source":{"subagent":{}}}}"#;
+        assert_eq!(rollout_session(line).as_deref(), Some("a"));
+        assert_eq!(rollout_session(b"{}"), None);
     }
 }

@@ -64,6 +64,8 @@ pub struct Options {
     pub append_system_prompt: Option<String>,
     /// The permission level; `None` leaves the agent's own default.
     pub permissions: Option<Permissions>,
+    /// Neither the prompt nor a system prompt stands in the command line, where the agent reads them elsewhere: other users see it.
+    pub off_command_line: bool,
     /// The prompt is text, even where it begins with a word that the agent takes for a command of its own.
     pub literal: bool,
     /// Print what the agent does as JSON lines, for its [decoder](crate::decode::decoder).
@@ -118,6 +120,8 @@ pub struct DeliveredCommand {
     pub command: Command,
     /// Owns the prompt file, if there is one; dropping it unlinks the file.
     pub delivery_handle: DeliveryHandle,
+    /// Owns the file of the system prompt, if there is one.
+    pub system_prompt_handle: Option<DeliveryHandle>,
     /// What was asked for.
     pub requested_mode: PromptDelivery,
     /// What is used.
@@ -228,7 +232,8 @@ impl AgentCommand<'_> {
         let warnings =
             channel.as_mut().map(|channel| std::mem::take(&mut channel.warnings)).unwrap_or_default();
         let channel = channel.as_ref().map(|channel| (channel.row, channel.mode, channel.text.as_ref()));
-        let (mut line, variables) = self.words(channel.map(|(row, ..)| row))?;
+        let system = self.system_prompt_file()?;
+        let (mut line, variables) = self.words(channel.map(|(row, ..)| row), system.as_ref())?;
         let (mut selected_mode, mut handle, mut payload) = place(&mut line, channel)?;
         let prompt_argument = match (selected_mode, channel) {
             (DeliveryMode::Argv, Some(_)) => Some(line.len() - 1),
@@ -280,6 +285,7 @@ impl AgentCommand<'_> {
         Ok(DeliveredCommand {
             command,
             delivery_handle: handle,
+            system_prompt_handle: system,
             requested_mode: if sabotage::active("delivery-command-requested") {
                 PromptDelivery::Auto
             } else {
@@ -313,6 +319,15 @@ impl AgentCommand<'_> {
         if let Ok(row) = self.installed.can(Capability::Prompt(DeliveryMode::Stdin), self.mode) {
             caps.supports_stdin &= row.limit.holds(prompt);
         }
+        let requested = match requested {
+            PromptDelivery::Auto if self.options.off_command_line && caps.supports_stdin => {
+                PromptDelivery::Stdin
+            }
+            PromptDelivery::Auto if self.options.off_command_line && caps.supports_tempfile => {
+                PromptDelivery::Tempfile
+            }
+            requested => requested,
+        };
         // The selector's error knows no agents; ours names those that could take the prompt.
         let selection = select(requested, prompt.len(), &caps).map_err(|_| self.no_channel(prompt))?;
         let row = self.installed.can(Capability::Prompt(selection.mode), self.mode)?;
@@ -356,7 +371,11 @@ impl AgentCommand<'_> {
     }
 
     /// All words but the prompt, in their slots, and the variables beside them.
-    fn words(&self, channel: Option<&'static Row>) -> Result<(Vec<OsString>, Variables), DeliveryError> {
+    fn words(
+        &self,
+        channel: Option<&'static Row>,
+        system: Option<&DeliveryHandle>,
+    ) -> Result<(Vec<OsString>, Variables), DeliveryError> {
         let options = self.options;
         let mut slots = Slots::default();
         if let Some(id) = &options.resume {
@@ -382,7 +401,9 @@ impl AgentCommand<'_> {
         for file in &options.mcp_configs {
             self.option(&mut slots, Capability::McpConfig, Some(file.clone().into()))?;
         }
-        if let Some(text) = &options.append_system_prompt {
+        if let Some(file) = system.and_then(DeliveryHandle::tempfile_path) {
+            self.option(&mut slots, Capability::AppendSystemPromptFile, Some(file.into()))?;
+        } else if let Some(text) = &options.append_system_prompt {
             self.option(&mut slots, Capability::AppendSystemPrompt, Some(text.into()))?;
         }
         if let Some(level) = options.permissions {
@@ -412,6 +433,13 @@ impl AgentCommand<'_> {
             line.extend(marker.iter().map(OsString::from));
         }
         Ok((line, slots.variables))
+    }
+
+    /// A file with the system prompt, where it is to stand in one and the agent reads it.
+    fn system_prompt_file(&self) -> Result<Option<DeliveryHandle>, DeliveryError> {
+        let Some(text) = self.options.append_system_prompt.as_deref() else { return Ok(None) };
+        let reads = self.installed.can(Capability::AppendSystemPromptFile, self.mode).is_ok();
+        Ok((self.options.off_command_line && reads).then(|| DeliveryHandle::tempfile(text)).transpose()?)
     }
 
     fn option(

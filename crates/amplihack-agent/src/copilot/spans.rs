@@ -6,7 +6,7 @@ use amplihack_utils::env::Env;
 use serde::Deserialize;
 
 use crate::event::Totals;
-use crate::live::{Counted, LiveFile};
+use crate::live::{LiveFile, Span};
 
 /// Spans at `file`, unless the user sends them elsewhere or wants none.
 pub(crate) fn spans(env: &Env, file: &Path) -> Option<LiveFile> {
@@ -25,7 +25,7 @@ pub(crate) fn spans(env: &Env, file: &Path) -> Option<LiveFile> {
 }
 
 #[derive(Deserialize)]
-struct Span {
+struct Line {
     #[serde(default)]
     attributes: Attributes,
 }
@@ -47,12 +47,12 @@ struct Attributes {
 }
 
 /// What an answer of the model used, and in which conversation, if the line is about one.
-pub(crate) fn span(line: &[u8]) -> Option<Counted> {
+pub(crate) fn span(line: &[u8]) -> Option<Span> {
     memchr::memmem::find(line, b"gen_ai.usage.input_tokens")?;
     let Attributes { operation, conversation, input, output, read, written } =
-        serde_json::from_slice::<Span>(line).ok()?.attributes;
+        serde_json::from_slice::<Line>(line).ok()?.attributes;
     // Spans around others sum up what those say.
-    (operation == "chat").then(|| Counted::More {
+    (operation == "chat").then(|| Span {
         session: conversation,
         amounts: Totals::of_whole_input(input, output, read, written),
     })
@@ -69,9 +69,7 @@ mod tests {
                 r#"{{"type":"span","name":"chat m","attributes":{{"gen_ai.operation.name":"{operation}","gen_ai.conversation.id":"{id}","gen_ai.usage.input_tokens":14,"gen_ai.usage.output_tokens":5,"gen_ai.usage.cache_read.input_tokens":4,"github.copilot.cost":0.0}}}}"#
             )
         };
-        let Counted::More { session, amounts } = span(line("chat", "s").as_bytes()).unwrap() else {
-            panic!()
-        };
+        let Span { session, amounts } = span(line("chat", "s").as_bytes()).unwrap();
         assert_eq!(session, "s");
         assert_eq!((amounts.input_tokens, amounts.cache_read_tokens, amounts.output_tokens), (10, 4, 5));
         assert_eq!(span(line("invoke_agent", "s").as_bytes()), None);

@@ -1,10 +1,13 @@
 //! Google Gemini CLI.
 
 mod decode;
+mod messages;
 mod wire;
 
 use amplihack_utils::agent_binary::AgentBinary;
 use amplihack_utils::prompt_delivery::DeliveryMode;
+
+pub(crate) use messages::message_line;
 
 use crate::command::Permissions;
 use crate::grammar::{Grammar, Positional, PromptFlag};
@@ -81,7 +84,7 @@ pub(crate) static PROFILE: Profile = Profile {
         ),
     ],
     decoder: Some(|| Box::new(decode::GeminiStream::default())),
-    counts: Counts::OF_THE_RUN,
+    counts: Counts { live_file: Some(|env, _| messages::messages(env)), ..Counts::OF_THE_RUN },
     grammar: Grammar {
         subcommands: &["extension", "extensions", "gemma", "hook", "hooks", "mcp", "skill", "skills"],
         verbs: &[],

@@ -19,10 +19,10 @@ pub(crate) struct Unattended {
     /// Maximum number of turns; default: 10
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_turns: Option<u32>,
-    /// End the run when it has cost this many dollars
+    /// End the run when it has cost this many dollars; with parallel, all its runs together
     #[arg(long, value_name = "X", value_parser = dollars)]
     pub budget_usd: Option<f64>,
-    /// End the run when it has used this many tokens (input, cache write, cache read and output)
+    /// End the run when it has used this many tokens (input, cache write, cache read and output); with parallel, all its runs together
     #[arg(long, value_name = "N")]
     pub budget_tokens: Option<u64>,
     /// End the run after this time, such as 90s or 2h
@@ -46,7 +46,7 @@ pub(crate) struct Unattended {
     /// A shell command to run once at the end, with the outcome in its environment
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     pub notify: Option<String>,
-    /// Cut a turn off after this many tool calls; default: 500
+    /// Cut a turn off after this many tool calls, those of nested agents included; default: 500
     #[arg(long, value_name = "N")]
     pub max_calls: Option<u32>,
 }

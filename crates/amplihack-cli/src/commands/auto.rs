@@ -7,6 +7,7 @@ use std::time::Duration;
 use amplihack_agent::AgentBinary;
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::{enterable, own_program};
+use amplihack_orchestration::budget::SharedBudget;
 use amplihack_orchestration::race::Lane;
 use amplihack_orchestration::worktree::WorktreeOptions;
 use amplihack_orchestration::{AutoError, Place, Progress, Spec, append::append, begin, journal, resume};
@@ -171,6 +172,7 @@ impl<'a> House<'a> {
         &'b self,
         board: &'b dyn Fn(&SessionId, &Progress),
         lane: tokio::sync::watch::Receiver<Lane>,
+        shared: Option<&'b SharedBudget>,
     ) -> Place<'b> {
         Place {
             env: self.env,
@@ -179,6 +181,7 @@ impl<'a> House<'a> {
             told: board,
             interrupts: self.interrupts.clone(),
             lane,
+            shared,
         }
     }
 
@@ -199,7 +202,7 @@ impl<'a> House<'a> {
         let told = |id: &SessionId, progress: &Progress| board.told(id, progress);
         // Nobody gives a single run up.
         let never = tokio::sync::watch::Sender::new(Lane::Open);
-        let place = self.place(&told, never.subscribe());
+        let place = self.place(&told, never.subscribe(), None);
         let run = async {
             match work {
                 Work::Begin(spec) => begin(place, *spec).await,

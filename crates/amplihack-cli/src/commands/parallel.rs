@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 
 use amplihack_agent::AgentBinary;
-use amplihack_orchestration::budget::tokens;
+use amplihack_orchestration::budget::{SharedBudget, tokens};
 use amplihack_orchestration::parallel::{Job, at_once, tasks};
 use amplihack_orchestration::race::{Race, code};
 use amplihack_orchestration::{AutoError, Progress, Spec, Summary, begin};
@@ -102,11 +102,13 @@ fn drive(
     let board = Board::new(running.json);
     let told = |id: &SessionId, progress: &Progress| board.told(id, progress);
     let race = Race::of(specs.len());
+    let budget = specs.first().map(|spec| spec.budget).unwrap_or_default();
+    let shared = budget.is_set().then(|| SharedBudget::new(budget, max.min(specs.len())));
     let arrived = RefCell::new(Vec::new());
     let mut jobs: Vec<Job<'_, Result<Summary, AutoError>>> = Vec::new();
     for (number, spec) in specs.iter().enumerate() {
         let Some(lane) = race.lane(number) else { continue };
-        jobs.push(Box::pin(begin(house.place(&told, lane), spec.clone())));
+        jobs.push(Box::pin(begin(house.place(&told, lane, shared.as_ref()), spec.clone())));
     }
     let done = |number: usize, result: &Result<Summary, AutoError>| {
         arrived.borrow_mut().push(number);
@@ -123,7 +125,7 @@ fn drive(
 
 /// Whether a run that failed with `error` was begun at all: the others wait for a resume.
 fn is_begun(error: &AutoError) -> bool {
-    !matches!(error, AutoError::GivenUp | AutoError::Interrupted { .. })
+    !matches!(error, AutoError::GivenUp | AutoError::Interrupted { .. } | AutoError::BudgetSpent { .. })
 }
 
 /// One row of the table.

@@ -92,7 +92,7 @@ fn a_resume_first_ends_what_the_dead_process_left() {
     let runs = sandbox.runs();
     let words: Vec<String> = runs[1].args().iter().map(amplihack_testkit::Bytes::lossy).collect();
     assert!(
-        words.contains(&"--resume=s1".to_owned()) && words.last().unwrap().contains("interrupted"),
+        words.contains(&"--resume=s1".to_owned()) && runs[1].prompt().contains("interrupted"),
         "{words:?}"
     );
 }

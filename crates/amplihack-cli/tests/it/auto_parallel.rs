@@ -26,7 +26,7 @@ mkdir -p "$HOME/at-work"; : > "$HOME/at-work/$$"; ls "$HOME/at-work" | wc -l >> 
 rm "$HOME/at-work/$$"
 own=$(git rev-parse --git-dir)
 [ -e "$own/fails" ] && exit 3
-case "$(tr '\0' '\n' < /proc/$PPID/cmdline)" in
+case "$(tr '\0' '\n' < /proc/$PPID/cmdline; cat)" in
 *"fail at"*) : > "$own/fails"; exit 3 ;;
 *"write some"*) echo x > written; result done ;;
 *) result done ;;

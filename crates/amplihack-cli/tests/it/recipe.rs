@@ -102,10 +102,17 @@ fn every_agent_gets_prompt_and_definition() {
         );
         let args =
             ["recipe", "run", "a.yaml", "--agent", agent.name(), "--no-hooks", "--context-file", "big.json"];
+        // Claude reads the definition from a file, which is gone afterwards.
+        let keep = "cat $(tr '\\0' '\\n' </proc/$PPID/cmdline | sed -n 's/^--append-system-prompt-file=//p') >\"$HOME/kept\"";
+        sandbox.script_for("claude", &Script::new().shell(keep));
         run(&sandbox, &args);
         let record = sandbox.only_run();
         let parts = record.argv.iter().chain(&record.stdin);
-        let whole: String = parts.map(|bytes| String::from_utf8_lossy(&bytes.0).into_owned()).collect();
+        let mut whole: String = parts.map(|bytes| String::from_utf8_lossy(&bytes.0).into_owned()).collect();
+        if agent == AgentBinary::Claude {
+            assert!(!whole.contains("YOU ARE A THING"), "it stands in the command line");
+            whole += &std::fs::read_to_string(sandbox.home().join("kept")).unwrap();
+        }
         assert!(whole.contains("YOU ARE A THING"), "{agent}");
         assert!(whole.contains("do xxx") && whole.len() > size, "{agent}: {} bytes", whole.len());
     }

@@ -46,6 +46,7 @@ pub(super) fn request(place: &Place<'_>, spec: &Spec, cwd: &Path, prompted: Prom
             },
             options: Options {
                 literal: true,
+                off_command_line: true,
                 model: spec.model.as_ref().map(Into::into),
                 resume: resume.map(Into::into),
                 permissions: spec.permissions,

@@ -37,6 +37,9 @@ impl Drive<'_> {
             changed: story.ended.as_ref().and_then(|ended| ended.changed),
             worktree: kept,
         };
+        if let Some(shared) = self.place.shared {
+            shared.ended(self.id.as_str(), &summary.end.usage);
+        }
         self.notify(&summary).await?;
         self.tell(&Progress::Ended {
             end: summary.end.outcome(),

@@ -12,6 +12,7 @@ use amplihack_session::Output;
 use amplihack_session::journal::{Recorded, events_path};
 use amplihack_utils::launcher_context::SessionId;
 use amplihack_utils::log::read_from;
+use jiff::Timestamp;
 
 use super::Drive;
 use super::ask::{Prompted, has, is_wide, request};
@@ -42,22 +43,27 @@ impl Drive<'_> {
         let launch = last.launches.last().and_then(|launch| SessionId::parse(launch).ok());
         let recorded = launch.map(|launch| Recorded::read(&self.home, &launch)).transpose()?.flatten();
         let Some(recorded) = recorded else { return Ok(()) };
-        let mut heard = Heard::new(agent, story.session(), story.spec.limits());
+        let mut heard = Heard::new(story.session(), story.spec.limits());
+        let (before, started) = (story.meter.of_session(agent, story.session()), last.started);
+        let mut live: Option<Live> = None;
+        let ours = live_path(&self.journal.directory);
+        let look = |since| Live::new(agent, self.place.env, &ours, since, before);
         for line in read_from(&events_path(&recorded.directory), 0)? {
             if let Ok(envelope) = serde_json::from_slice::<Envelope>(&line?.1) {
                 // What is wrong with a turn that is over no longer matters.
                 let _ = heard.event(&envelope.event);
+                // Of several launches of one turn, only the last is not counted yet.
+                live.get_or_insert_with(|| look(envelope.at)).event(&envelope.event);
             }
         }
-        let before = story.meter.of_session(agent, story.session());
-        let mut live = Live::new(agent, self.place.env, &live_path(&self.journal.directory), before);
-        let totals = live.look(heard.session(), recorded.record.usage);
+        let mut live = live.unwrap_or_else(|| look(started));
+        let used = live.last_look(heard.session(), recorded.record.usage);
         if let Some(end) = recorded.record.end {
-            return self.answered(turn, heard.answer(end, totals, None));
+            return self.answered(turn, heard.answer(end, used, None));
         }
         let session = heard.session().or(live.session()).map(str::to_owned);
         self.interrupted = session.is_some();
-        let used = Used { agent, session, totals };
+        let used = Used { session, ..used };
         self.journal.write(Entry::Broken { turn, used })
     }
 
@@ -87,8 +93,7 @@ impl Drive<'_> {
         });
         let cwd = story.directory().to_owned();
         let schema = self.journal.directory.join("schema.json");
-        let used = story.meter.totals().cost_usd.unwrap_or_default();
-        let dollars = story.spec.budget.usd.map(|most| most - used);
+        let dollars = self.dollars_left();
         let prompted = Prompted {
             agent,
             prompt: text.clone(),
@@ -97,10 +102,11 @@ impl Drive<'_> {
             schema: Some(&schema),
         };
         let wanted = request(&self.place, &story.spec, &cwd, prompted);
-        let heard = Heard::new(agent, resume.as_deref(), story.spec.limits());
+        let heard = Heard::new(resume.as_deref(), story.spec.limits());
         let of = story.spec.max_turns;
         let before = story.meter.of_session(agent, story.session());
-        let live = Live::new(agent, self.place.env, &live_path(&self.journal.directory), before);
+        let (ours, now) = (live_path(&self.journal.directory), Timestamp::now());
+        let live = Live::new(agent, self.place.env, &ours, now, before);
         let mut env = live.prepare(self.place.env);
         if let Some(tree) = &story.worktree
             && let Some((name, value)) = trust_like(agent, &env, &tree.repository, &cwd)
@@ -156,7 +162,12 @@ impl Drive<'_> {
     ) -> Result<(Over, Vec<String>), AutoError> {
         let Self { place, journal, id, deadline, .. } = self;
         let (meter, budget): (_, Budget) = (&journal.story.meter, journal.story.spec.budget);
-        let over_budget = |used: &Used| budget.is_set().then(|| budget.reached(&meter.with(used))).flatten();
+        let shared = place.shared;
+        let over_budget = |used: &Used| {
+            let bounded = budget.is_set() || shared.is_some();
+            let sum = bounded.then(|| meter.with(used))?;
+            budget.reached(&sum).or_else(|| shared.and_then(|shared| shared.reached(id.as_str(), &sum)))
+        };
         let before = Cell::new(meter.totals());
         let told = |envelope: &Envelope, used: &Used| {
             if let Some(progress) = Progress::of(&envelope.event) {
@@ -168,14 +179,23 @@ impl Drive<'_> {
                 (place.told)(id, &Progress::Used { used: sum });
             }
         };
-        let bounds = Bounds { deadline: *deadline, over_budget: &over_budget, lane: &mut place.lane.clone() };
+        let bounds = Bounds {
+            deadline: *deadline,
+            over_budget: &over_budget,
+            shared: shared.is_some(),
+            lane: &mut place.lane.clone(),
+        };
         watch(launched, heard, live, bounds, &told).await
     }
 
     /// Writes down how a turn went, and whether it was the last.
     fn answered(&mut self, turn: u32, over: Over) -> Result<(), AutoError> {
-        let Over { answer, used, text, denied, stop } = over;
+        let Over { answer, used, text, denied, mut stop } = over;
         let how = how(&answer);
+        if matches!(stop, Some((Stop::Budget, _))) && self.has_share_left(&used) {
+            // The agent used up its share, not the budget: the turn is cut.
+            stop = None;
+        }
         if let Some((why, reason)) = stop {
             self.journal.write(Entry::Broken { turn, used })?;
             self.tell(&Progress::Answered { turn, how: "ended".to_owned() });
@@ -186,6 +206,24 @@ impl Drive<'_> {
         let used = self.journal.story.meter.totals();
         self.tell(&Progress::Used { used });
         Ok(())
+    }
+}
+
+impl Drive<'_> {
+    /// The dollars that the agent may use in its next turn: all that is left, or this run's share of that.
+    fn dollars_left(&self) -> Option<f64> {
+        let story = &self.journal.story;
+        let used = story.meter.totals();
+        let left = story.spec.budget.usd.map(|most| most - used.cost_usd.unwrap_or_default());
+        let share = self.place.shared.and_then(|shared| shared.share(self.id.as_str(), &used));
+        [left, share].into_iter().flatten().reduce(f64::min)
+    }
+
+    /// Whether the budget that this run shares has something left after a turn that used `used`.
+    fn has_share_left(&self, used: &Used) -> bool {
+        let (sum, id) = (self.journal.story.meter.with(used), self.id.as_str());
+        self.place.shared.is_some_and(|shared| shared.reached(id, &sum).is_none())
+            && self.journal.story.spec.budget.reached(&sum).is_none()
     }
 }
 

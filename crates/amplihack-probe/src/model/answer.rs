@@ -14,8 +14,8 @@ use super::body::{LIMIT, decode};
 use super::dialect::{Answer, Dialect, model_turns, shell_tool, since_prompt, write_call};
 use super::log::{Body, Recorded, header_value};
 use super::route::{Route, parse};
-use super::script::{Counting, DONE, HELLO, MODEL, Reply, Usage};
-use super::server::Shared;
+use super::script::{Counting, DONE, HELLO, MODEL, Reply, Script, Usage};
+use super::server::{Run, Shared};
 use super::sse;
 
 /// Reads the request, writes it down, answers it.
@@ -98,14 +98,15 @@ fn headers(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(line).collect()
 }
 
-/// What the script says to this request, and how many messages the request has.
-pub(crate) fn plan(script: &super::Script, dialect: Dialect, request: &Value) -> (Reply, usize) {
+/// What the script, or that of the nested agent whose conversation this is, replies to this request, and what the reply reports.
+pub(crate) fn plan(script: &Script, dialect: Dialect, request: &Value) -> (Reply, Usage) {
+    let script = script.of_conversation(|| dialect.said(request));
     let turns = dialect.turns(request);
     let step = match script.counting {
         Counting::SincePrompt => model_turns(since_prompt(&turns)),
         Counting::Conversation => model_turns(&turns),
     };
-    (script.reply(step), turns.len())
+    (script.reply(step), script.usage)
 }
 
 async fn model_call(shared: &Shared, route: &Route<'_>, dialect: Dialect, request: &Value) -> Response {
@@ -113,18 +114,21 @@ async fn model_call(shared: &Shared, route: &Route<'_>, dialect: Dialect, reques
         let text = format!("no script for run {:?}; register one with ModelServer::script", route.run);
         return problem_json(StatusCode::NOT_FOUND, &text);
     };
-    let (reply, messages) = plan(&script, dialect, request);
+    let (reply, usage) = plan(&script, dialect, request);
+    let id = format!("scripted{:04}", shared.run(&route.run, Run::number));
     let answer = match reply {
         Reply::Text(text) => Answer::Text(text),
         Reply::Tool { command } => match shell_tool(&dialect.tools(request)) {
-            Some(tool) => Answer::shell(format!("scripted{messages:04}"), tool, &command),
+            Some(tool) => Answer::shell(id.clone(), tool, &command),
             // Titles and summaries are asked for without tools.
             None => Answer::Text(HELLO.to_owned()),
         },
-        Reply::Write { path, text } => {
-            write_call(format!("scripted{messages:04}"), &dialect.tools(request), &path, &text)
-                .unwrap_or_else(|| Answer::Text(HELLO.to_owned()))
+        Reply::Write { path, text } => write_call(id.clone(), &dialect.tools(request), &path, &text)
+            .unwrap_or_else(|| Answer::Text(HELLO.to_owned())),
+        Reply::Call { tool, input } if offers(&dialect.tools(request), &tool) => {
+            Answer::Call { id: id.clone(), tool, input }
         }
+        Reply::Call { .. } => Answer::Text(HELLO.to_owned()),
         Reply::Error { status } => return scripted_error(dialect, status),
         Reply::Hang(silence) => {
             let mut stopping = shared.stopping.subscribe();
@@ -136,11 +140,16 @@ async fn model_call(shared: &Shared, route: &Route<'_>, dialect: Dialect, reques
             }
         }
     };
-    shared.run(&route.run, |run| run.totals.add(script.usage));
+    shared.run(&route.run, |run| run.totals.add(usage));
     if dialect.streams(route.rest, request) {
-        return streamed(sse::encode(&dialect.events(request, &answer, script.usage)));
+        return streamed(sse::encode(&dialect.events(request, &answer, &id, usage)));
     }
-    json_response(StatusCode::OK, &dialect.whole(request, &answer, script.usage))
+    json_response(StatusCode::OK, &dialect.whole(request, &answer, &id, usage))
+}
+
+/// Whether a tool is among the offered ones, by its own name or by that of its namespace before a dot.
+fn offers(offered: &[&str], tool: &str) -> bool {
+    offered.contains(&tool.split_once('.').map_or(tool, |(namespace, _)| namespace))
 }
 
 fn streamed(wire: String) -> Response {
@@ -205,7 +214,7 @@ fn json_response(status: StatusCode, value: &Value) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Scenario, Script};
+    use crate::model::Scenario;
 
     fn tool(command: &str) -> Reply {
         Reply::Tool { command: command.to_owned() }

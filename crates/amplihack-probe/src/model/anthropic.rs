@@ -34,8 +34,8 @@ pub(crate) fn said(request: &Value) -> Vec<Said> {
 }
 
 /// The whole message.
-pub(crate) fn whole(request: &Value, answer: &Answer, usage: Usage) -> Value {
-    let mut message = opening(request, usage);
+pub(crate) fn whole(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Value {
+    let mut message = opening(request, id, usage);
     message["content"] = json!([block(answer)]);
     message["stop_reason"] = json!(stop_reason(answer));
     message["usage"]["output_tokens"] = json!(usage.output);
@@ -43,7 +43,7 @@ pub(crate) fn whole(request: &Value, answer: &Answer, usage: Usage) -> Value {
 }
 
 /// The message in the full set of stream events.
-pub(crate) fn events(request: &Value, answer: &Answer, usage: Usage) -> Vec<Event> {
+pub(crate) fn events(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Vec<Event> {
     let mut start = block(answer);
     let delta = match answer {
         Answer::Text(text) => {
@@ -57,7 +57,7 @@ pub(crate) fn events(request: &Value, answer: &Answer, usage: Usage) -> Vec<Even
     };
     let ending = json!({"stop_reason": stop_reason(answer), "stop_sequence": null});
     [
-        ("message_start", json!({"message": opening(request, usage)})),
+        ("message_start", json!({"message": opening(request, id, usage)})),
         ("content_block_start", json!({"index": 0, "content_block": start})),
         ("content_block_delta", json!({"index": 0, "delta": delta})),
         ("content_block_stop", json!({"index": 0})),
@@ -73,9 +73,9 @@ pub(crate) fn events(request: &Value, answer: &Answer, usage: Usage) -> Vec<Even
 }
 
 /// The message as it begins: no content, and output tokens not counted yet.
-fn opening(request: &Value, usage: Usage) -> Value {
+fn opening(request: &Value, id: &str, usage: Usage) -> Value {
     json!({
-        "id": format!("msg_scripted{:04}", items(&request["messages"]).len()),
+        "id": format!("msg_{id}"),
         "type": "message",
         "role": "assistant",
         "model": request["model"],
@@ -145,8 +145,8 @@ mod tests {
             let name = |event: &Event| if let Event::Named(name, _) = event { *name } else { "" };
             events.iter().map(name).collect()
         };
-        let events = events(&request, &call(), Usage::default());
-        let whole = whole(&request, &call(), Usage::default());
+        let events = events(&request, &call(), "7", Usage::default());
+        let whole = whole(&request, &call(), "7", Usage::default());
         assert_eq!(
             names(&events),
             [

@@ -28,20 +28,20 @@ pub(crate) fn said(request: &Value) -> Vec<Said> {
 }
 
 /// The whole completion.
-pub(crate) fn whole(request: &Value, answer: &Answer, usage: Usage) -> Value {
+pub(crate) fn whole(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Value {
     let message = match answer {
         Answer::Text(text) => json!({"role": "assistant", "content": text}),
         Answer::Call { .. } => json!({"role": "assistant", "content": null, "tool_calls": [call(answer)]}),
     };
     let choice = json!({"index": 0, "message": message, "finish_reason": finish_reason(answer)});
-    object(request, "chat.completion", &[choice], tokens(usage))
+    object(request, id, "chat.completion", &[choice], tokens(usage))
 }
 
 /// The completion in chunks: role, content, finish reason, usage, end mark.
-pub(crate) fn events(request: &Value, answer: &Answer, usage: Usage) -> Vec<Event> {
+pub(crate) fn events(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Vec<Event> {
     let chunk = |delta: Value, finish: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
-        Event::Data(object(request, "chat.completion.chunk", &[choice], Value::Null))
+        Event::Data(object(request, id, "chat.completion.chunk", &[choice], Value::Null))
     };
     let said = match answer {
         Answer::Text(text) => json!({"content": text}),
@@ -55,14 +55,14 @@ pub(crate) fn events(request: &Value, answer: &Answer, usage: Usage) -> Vec<Even
         chunk(json!({"role": "assistant", "content": ""}), Value::Null),
         chunk(said, Value::Null),
         chunk(json!({}), json!(finish_reason(answer))),
-        Event::Data(object(request, "chat.completion.chunk", &[], tokens(usage))),
+        Event::Data(object(request, id, "chat.completion.chunk", &[], tokens(usage))),
         Event::Done,
     ]
 }
 
-fn object(request: &Value, kind: &str, choices: &[Value], usage: Value) -> Value {
+fn object(request: &Value, id: &str, kind: &str, choices: &[Value], usage: Value) -> Value {
     let mut object = json!({
-        "id": format!("chatcmpl-scripted{:04}", items(&request["messages"]).len()),
+        "id": format!("chatcmpl-{id}"),
         "object": kind,
         "created": 1,
         "model": request["model"],
@@ -119,11 +119,11 @@ mod tests {
     fn chunks_carry_the_call_then_the_usage_then_the_end() {
         let answer = Answer::shell("1".to_owned(), "bash", "id");
         let request = json!({"model": "m"});
-        let events = events(&request, &answer, Usage::default());
+        let events = events(&request, &answer, "7", Usage::default());
         let Event::Data(said) = &events[1] else { panic!("{events:?}") };
         let mut called = said["choices"][0]["delta"]["tool_calls"][0].clone();
         assert_eq!(called.as_object_mut().unwrap().remove("index"), Some(json!(0)));
-        let whole = whole(&request, &answer, Usage::default());
+        let whole = whole(&request, &answer, "7", Usage::default());
         assert_eq!(whole["choices"][0]["message"]["tool_calls"][0], called);
         let Event::Data(last) = &events[3] else { panic!("{events:?}") };
         assert_eq!(last["usage"], whole["usage"]);

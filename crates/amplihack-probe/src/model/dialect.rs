@@ -80,23 +80,23 @@ impl Dialect {
         }
     }
 
-    /// The answer as a stream of events.
-    pub(crate) fn events(self, request: &Value, answer: &Answer, usage: Usage) -> Vec<Event> {
+    /// The answer as a stream of events; `id` is its own among all answers of the run.
+    pub(crate) fn events(self, request: &Value, answer: &Answer, id: &str, usage: Usage) -> Vec<Event> {
         match self {
-            Self::Anthropic => anthropic::events(request, answer, usage),
-            Self::Responses => responses::events(request, answer, usage),
-            Self::Chat => chat::events(request, answer, usage),
-            Self::Gemini => gemini::events(request, answer, usage),
+            Self::Anthropic => anthropic::events(request, answer, id, usage),
+            Self::Responses => responses::events(request, answer, id, usage),
+            Self::Chat => chat::events(request, answer, id, usage),
+            Self::Gemini => gemini::events(request, answer, id, usage),
         }
     }
 
-    /// The answer as one JSON object.
-    pub(crate) fn whole(self, request: &Value, answer: &Answer, usage: Usage) -> Value {
+    /// The answer as one JSON object; `id` is its own among all answers of the run.
+    pub(crate) fn whole(self, request: &Value, answer: &Answer, id: &str, usage: Usage) -> Value {
         match self {
-            Self::Anthropic => anthropic::whole(request, answer, usage),
-            Self::Responses => responses::whole(request, answer, usage),
-            Self::Chat => chat::whole(request, answer, usage),
-            Self::Gemini => gemini::whole(request, answer, usage),
+            Self::Anthropic => anthropic::whole(request, answer, id, usage),
+            Self::Responses => responses::whole(request, answer, id, usage),
+            Self::Chat => chat::whole(request, answer, id, usage),
+            Self::Gemini => gemini::whole(request, answer, id, usage),
         }
     }
 
@@ -127,7 +127,7 @@ impl Dialect {
 pub(crate) enum Answer {
     /// Text that ends the turn.
     Text(String),
-    /// One tool call; `id` is unique in the conversation.
+    /// One tool call; `id` is unique in the run.
     Call { id: String, tool: String, input: Value },
 }
 

@@ -50,7 +50,7 @@ fn answers(content: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// The whole answer. Where the request wants JSON by a schema, which is how the CLI chooses among models, it is an object.
-pub(crate) fn whole(request: &Value, answer: &Answer, usage: Usage) -> Value {
+pub(crate) fn whole(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Value {
     let settings = &request["generationConfig"];
     let schema = !settings["responseJsonSchema"].is_null() || !settings["responseSchema"].is_null();
     let part = match answer {
@@ -73,13 +73,13 @@ pub(crate) fn whole(request: &Value, answer: &Answer, usage: Usage) -> Value {
             "totalTokenCount": prompt + usage.output,
         },
         "modelVersion": super::MODEL,
-        "responseId": format!("resp-scripted{:04}", items(&request["contents"]).len()),
+        "responseId": format!("resp-{id}"),
     })
 }
 
 /// The answer as a stream: one event.
-pub(crate) fn events(request: &Value, answer: &Answer, usage: Usage) -> Vec<Event> {
-    vec![Event::Data(whole(request, answer, usage))]
+pub(crate) fn events(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Vec<Event> {
+    vec![Event::Data(whole(request, answer, id, usage))]
 }
 
 /// The body of an HTTP error.
@@ -124,13 +124,13 @@ mod tests {
     #[test]
     fn a_call_and_its_usage_are_one_event_and_a_schema_gets_an_object() {
         let answer = Answer::shell("1".to_owned(), "run_shell_command", "id");
-        let [Event::Data(event)] = &events(&request(), &answer, Usage::default())[..] else {
+        let [Event::Data(event)] = &events(&request(), &answer, "7", Usage::default())[..] else {
             panic!("one event")
         };
         assert_eq!(event["candidates"][0]["content"]["parts"][0]["functionCall"]["args"]["command"], "id");
         assert_eq!(event["usageMetadata"]["promptTokenCount"], 14, "Gemini counts cached tokens as input");
         let asked = json!({"generationConfig": {"responseJsonSchema": {}}});
-        let whole = whole(&asked, &Answer::Text("t".to_owned()), Usage::default());
+        let whole = whole(&asked, &Answer::Text("t".to_owned()), "7", Usage::default());
         let text = whole["candidates"][0]["content"]["parts"][0]["text"].as_str().unwrap();
         assert_eq!(serde_json::from_str::<Value>(text).unwrap()["model_choice"], "flash");
     }

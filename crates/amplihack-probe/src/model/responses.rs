@@ -37,8 +37,8 @@ pub(crate) fn said(request: &Value) -> Vec<Said> {
 }
 
 /// The finished response object.
-pub(crate) fn whole(request: &Value, answer: &Answer, usage: Usage) -> Value {
-    let mut response = opening(request);
+pub(crate) fn whole(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Value {
+    let mut response = opening(request, id);
     let input = usage.input + usage.cached;
     response["status"] = json!("completed");
     response["output"] = json!([item(answer)]);
@@ -53,17 +53,17 @@ pub(crate) fn whole(request: &Value, answer: &Answer, usage: Usage) -> Value {
 }
 
 /// The response in the full set of stream events. Codex needs few of them, Copilot all.
-pub(crate) fn events(request: &Value, answer: &Answer, usage: Usage) -> Vec<Event> {
+pub(crate) fn events(request: &Value, answer: &Answer, id: &str, usage: Usage) -> Vec<Event> {
     let mut steps = vec![
-        ("response.created", json!({"response": opening(request)})),
-        ("response.in_progress", json!({"response": opening(request)})),
+        ("response.created", json!({"response": opening(request, id)})),
+        ("response.in_progress", json!({"response": opening(request, id)})),
     ];
     match answer {
         Answer::Text(text) => steps.extend(text_steps(answer, text)),
         Answer::Call { .. } => steps.extend(call_steps(answer)),
     }
     steps.push(("response.output_item.done", json!({"output_index": 0, "item": item(answer)})));
-    steps.push(("response.completed", json!({"response": whole(request, answer, usage)})));
+    steps.push(("response.completed", json!({"response": whole(request, answer, id, usage)})));
     let numbered = steps.into_iter().enumerate().map(|(number, (name, mut data))| {
         data["type"] = json!(name);
         data["sequence_number"] = json!(number);
@@ -114,9 +114,9 @@ fn call_steps(answer: &Answer) -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn opening(request: &Value) -> Value {
+fn opening(request: &Value, id: &str) -> Value {
     json!({
-        "id": format!("resp_scripted{:04}", items(&request["input"]).len()),
+        "id": format!("resp_{id}"),
         "object": "response",
         "created_at": 1,
         "status": "in_progress",
@@ -146,14 +146,22 @@ fn item(answer: &Answer) -> Value {
             "status": "completed",
             "action": {"type": "exec", "command": input["command"], "env": {}},
         }),
-        Answer::Call { id, tool, input } => json!({
-            "type": "function_call",
-            "id": format!("fc_{id}"),
-            "call_id": format!("call_{id}"),
-            "name": tool,
-            "arguments": input.to_string(),
-            "status": "completed",
-        }),
+        Answer::Call { id, tool, input } => {
+            let (namespace, name) =
+                tool.split_once('.').map_or((None, tool.as_str()), |(of, name)| (Some(of), name));
+            let mut call = json!({
+                "type": "function_call",
+                "id": format!("fc_{id}"),
+                "call_id": format!("call_{id}"),
+                "name": name,
+                "arguments": input.to_string(),
+                "status": "completed",
+            });
+            if let Some(namespace) = namespace {
+                call["namespace"] = json!(namespace);
+            }
+            call
+        }
     }
 }
 
@@ -183,7 +191,7 @@ mod tests {
     fn deltas_add_up_and_numbers_run() {
         let call = Answer::shell("7".to_owned(), "exec_command", "id");
         for answer in [Answer::Text("hi".to_owned()), call] {
-            let events = events(&json!({"model": "m"}), &answer, Usage::default());
+            let events = events(&json!({"model": "m"}), &answer, "7", Usage::default());
             let data: Vec<&Value> = events
                 .iter()
                 .map(|event| if let Event::Named(_, data) = event { data } else { panic!() })
@@ -207,7 +215,7 @@ mod tests {
     #[test]
     fn the_built_in_shell_gets_its_own_item() {
         let answer = Answer::shell("7".to_owned(), "local_shell", "id");
-        let whole = whole(&json!({}), &answer, Usage::default());
+        let whole = whole(&json!({}), &answer, "7", Usage::default());
         assert_eq!(whole["output"][0]["action"]["command"], json!(["bash", "-lc", "id"]));
     }
 }

@@ -4,6 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde_json::Value;
+
+use super::dialect::Said;
+
 /// The text that ends a conversation with tool calls.
 pub const DONE: &str = "FAKE-DONE";
 /// The text for a request without anything to do: the `text` scenario, or a tool call that no offered tool can make.
@@ -30,6 +34,13 @@ pub enum Reply {
         path: String,
         /// All of its text.
         text: String,
+    },
+    /// One call of the tool of this name, with its namespace and a dot before it where it has one. A request that does not offer it gets [`HELLO`].
+    Call {
+        /// The tool.
+        tool: String,
+        /// The call's arguments.
+        input: Value,
     },
     /// An HTTP error with a body in the client's dialect.
     Error {
@@ -100,6 +111,8 @@ pub struct Script {
     pub counting: Counting,
     /// What every reply reports.
     pub usage: Usage,
+    /// Scripts of nested agents, each with a word of its prompt; the first whose word stands in what the user said holds.
+    pub nested: Vec<(String, Script)>,
 }
 
 impl Script {
@@ -120,6 +133,23 @@ impl Script {
     pub fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
         self
+    }
+
+    /// The same script, with another one for conversations in which a user said `word`.
+    #[must_use]
+    pub fn nested(mut self, word: &str, script: Self) -> Self {
+        self.nested.push((word.to_owned(), script));
+        self
+    }
+
+    /// The script of the conversation in which `said` was said.
+    pub(crate) fn of_conversation(&self, said: impl FnOnce() -> Vec<Said>) -> &Self {
+        if self.nested.is_empty() {
+            return self;
+        }
+        let said = said();
+        let is_said = |word: &str| said.iter().any(|said| said.role == "user" && said.text.contains(word));
+        self.nested.iter().find(|(word, _)| is_said(word)).map_or(self, |(_, script)| script)
     }
 
     pub(crate) fn reply(&self, step: usize) -> Reply {

@@ -164,6 +164,8 @@ pub(crate) struct Run {
     script: Option<Script>,
     pub log: Log,
     pub totals: Totals,
+    /// Replies that were given a number.
+    numbered: u64,
     /// Model calls so far.
     pub calls: watch::Sender<u64>,
 }
@@ -175,12 +177,19 @@ impl Default for Run {
             script: None,
             log: Log::default(),
             totals: Totals::default(),
+            numbered: 0,
             calls: watch::Sender::new(0),
         }
     }
 }
 
 impl Run {
+    /// The number of the next reply: what names a message or a call is its own, as with a real model, also among nested agents.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.numbered += 1;
+        self.numbered
+    }
+
     /// The script of a scenario in this run; `None` if it is [`Scenario::Script`] and none was registered.
     pub(crate) fn script(&self, scenario: Scenario) -> Option<Script> {
         scenario.script(&self.command).or_else(|| self.script.clone())

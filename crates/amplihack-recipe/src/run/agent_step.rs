@@ -269,9 +269,8 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
             discover(own.agent, env, &own.config, Versions::Cached).map_err(|error| error.to_string())?;
         own.installed.get_or_init(|| found).clone()
     };
-    // One that takes no system prompt finds the definition in front of its prompt.
-    let takes = installed.can(Capability::AppendSystemPrompt, RunMode::Headless).is_ok()
-        && ask.definition.as_ref().is_none_or(|text| text.len() <= ARGUMENT);
+    // One that reads no system prompt from a file finds the definition in front of its prompt: a command line is for everybody to read.
+    let takes = installed.can(Capability::AppendSystemPromptFile, RunMode::Headless).is_ok();
     let (prompt, system) = match &ask.definition {
         Some(definition) if takes => (ask.prompt.clone(), Some(definition.replace('\0', ""))),
         Some(definition) => (format!("{definition}\n\n{}", ask.prompt), None),
@@ -291,6 +290,7 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
                 stream: true,
                 // A value of a recipe is data.
                 literal: true,
+                off_command_line: true,
                 ..Options::default()
             },
             before_verb: Vec::new(),

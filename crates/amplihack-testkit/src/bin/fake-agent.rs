@@ -135,11 +135,23 @@ fn act(step: &Step, stdin: Option<&[u8]>) -> Result<Option<ExitCode>, Box<dyn st
         Step::EchoStdin => put(io::stdout(), stdin.unwrap_or_default())?,
         Step::SleepMs(wait) => sleep(Duration::from_millis(*wait)),
         Step::Child(child) => leave(child)?,
-        Step::Shell(text) => drop(Command::new("/bin/sh").arg("-c").arg(text).env_remove(ARMED).status()?),
+        Step::Shell(text) => shell(text, stdin.unwrap_or_default())?,
         Step::Die(name) => return Err(die(name)?.into()),
         Step::Exit(code) => return Ok(Some(ExitCode::from(*code))),
     }
     Ok(None)
+}
+
+/// Runs a shell that finds on its stdin what the agent found there.
+fn shell(text: &str, stdin: &[u8]) -> io::Result<()> {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(text).env_remove(ARMED).stdin(Stdio::piped());
+    let mut child = command.spawn()?;
+    if let Some(mut pipe) = child.stdin.take() {
+        // A shell that does not read it is none the worse for that.
+        let _ = pipe.write_all(stdin);
+    }
+    child.wait().map(drop)
 }
 
 fn put(mut stream: impl Write, bytes: &[u8]) -> io::Result<()> {
