@@ -149,6 +149,12 @@ pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
     if path.as_os_str() == "-" { stdin() } else { file(path) }
 }
 
+/// The text of a file of tasks, or of stdin for `-`, without a byte order mark.
+pub(crate) fn task_text(path: &Path) -> Result<String, Failure> {
+    let text = text_of(path)?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
 fn stdin() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     std::io::stdin()

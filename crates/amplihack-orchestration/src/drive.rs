@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_agent::AgentBinary;
+use amplihack_agent::event::RunOutcome;
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::plan;
 use amplihack_session::{Interrupts, RunEnd, SESSION_ID, leftovers};
@@ -18,25 +19,27 @@ use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
 mod ask;
+mod check;
 mod finish;
 mod turn;
 mod worktree;
 
 use ask::{Prompted, is_wide, request};
+pub(crate) use check::some_of;
 
 use crate::budget::SharedBudget;
 use crate::claim::SCHEMA;
 use crate::error::AutoError;
 use crate::journal::{Entry, Journal};
 use crate::process::Processes;
-use crate::progress::Progress;
+use crate::progress::{Progress, headline};
 use crate::prompts::{Parts, prompt};
 use crate::race::Lane;
 use crate::snapshots::Snapshots;
 use crate::spec::Spec;
-use crate::turn::{given_up, why};
+use crate::turn::why;
 use crate::turns::{Stop, TurnOutput};
-use crate::verify::{Claimed, Cut, verify};
+use crate::verify::Baseline;
 use crate::worktree::Tree;
 
 /// Where a run goes on, and who hears of it.
@@ -70,8 +73,21 @@ pub struct Summary {
     pub turns: u32,
     /// Whether files are other than at the beginning.
     pub changed: Option<bool>,
+    /// What the checks showed before the first turn; `None` without checks.
+    pub baseline: Option<Baseline>,
+    /// The limit, or other end, at which a verification found the work done.
+    pub limit: Option<RunOutcome>,
+    /// Files of the checks themselves that were changed.
+    pub check_changed: Vec<String>,
     /// Its worktree, if that is kept.
     pub worktree: Option<Tree>,
+}
+
+impl Summary {
+    /// The end in one line for a person.
+    pub fn headline(&self) -> String {
+        headline(&self.end, self.baseline.as_ref(), self.limit, &self.check_changed)
+    }
 }
 
 /// Begins a run of `spec`, and drives it to its end.
@@ -239,7 +255,12 @@ impl<'a> Drive<'a> {
             if let TurnOutput::End { end, reason } = next {
                 return self.finish(end, reason).await;
             }
-            done = match (self.stopped(), next) {
+            // Work that is done is verified at every end but that of a signal.
+            let stopped = match next {
+                TurnOutput::Verify => self.interrupted(),
+                _ => self.stopped(),
+            };
+            done = match (stopped, next) {
                 (Some((why, reason)), _) => self.journal.write(Entry::Stopped { why, reason }),
                 (None, TurnOutput::Ask(ask)) => Box::pin(self.turn(ask)).await,
                 (None, _) => self.verify().await,
@@ -252,20 +273,27 @@ impl<'a> Drive<'a> {
         self.prepare_worktree(is_new).await?;
         let story = &self.journal.story;
         self.snapshots = Snapshots::open(&self.processes, story.directory(), &self.journal.directory).await?;
-        if let (Some(snapshots), None) = (&self.snapshots, &story.base) {
+        self.baseline().await?;
+        // After the checks: what they write down is no work of the agent.
+        if let (Some(snapshots), None) = (&self.snapshots, &self.journal.story.base) {
             let tree = snapshots.capture(&self.processes).await?;
             self.journal.write(Entry::Based { tree })?;
         }
         Ok(())
     }
 
-    /// Whether something forbids a further turn.
-    fn stopped(&self) -> Option<(Stop, String)> {
+    /// Whether a signal, or another run, ends this one.
+    fn interrupted(&self) -> Option<(Stop, String)> {
         if let Some(signal) = self.place.interrupts.heard() {
             return Some((Stop::Interrupted, format!("ended by signal {}", signal.as_raw())));
         }
-        if let Some(why) = why(*self.place.lane.borrow()) {
-            return Some((Stop::Interrupted, why.to_owned()));
+        why(*self.place.lane.borrow()).map(|why| (Stop::Interrupted, why.to_owned()))
+    }
+
+    /// Whether something forbids a further turn.
+    fn stopped(&self) -> Option<(Stop, String)> {
+        if let Some(interrupted) = self.interrupted() {
+            return Some(interrupted);
         }
         if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             return Some((Stop::Deadline, "the deadline has passed".to_owned()));
@@ -284,39 +312,6 @@ impl<'a> Drive<'a> {
         }
         let shared = || self.place.shared.and_then(|shared| shared.ends(self.id.as_str(), &used));
         budget.reached(&used).or_else(shared)
-    }
-
-    async fn verify(&mut self) -> Result<(), AutoError> {
-        let story = &self.journal.story;
-        let turn = story.turns.last().map_or(0, |last| last.turn);
-        let directory = story.directory().to_owned();
-        let claimed = Claimed {
-            directory: &directory,
-            verify: &story.spec.verify,
-            test_command: story.spec.test_command.as_deref(),
-            changes: story.changes == Some(true),
-            files: self.snapshots.as_ref().zip(story.base.as_deref()),
-            timeout: self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
-        };
-        let mut lane = self.place.lane.clone();
-        let verdict = tokio::select! {
-            verdict = verify(&self.processes, &claimed) => verdict?,
-            why = given_up(&mut lane) => Err(Cut::GivenUp(why)),
-        };
-        match verdict {
-            Ok(verdict) => {
-                self.journal.write(Entry::Checked { turn, verdict: verdict.clone() })?;
-                self.tell(&Progress::Checked { turn, verdict });
-                Ok(())
-            }
-            Err(Cut::GivenUp(why)) => {
-                self.journal.write(Entry::Stopped { why: Stop::Interrupted, reason: why.to_owned() })
-            }
-            Err(Cut::Late) => {
-                let reason = "the deadline passed while the work was being checked".to_owned();
-                self.journal.write(Entry::Stopped { why: Stop::Deadline, reason })
-            }
-        }
     }
 }
 

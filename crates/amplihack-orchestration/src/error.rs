@@ -112,6 +112,25 @@ pub enum AutoError {
         /// The directory.
         directory: PathBuf,
     },
+    /// A check cannot be run, so it will never show that the work is done.
+    #[error("the check `{command}` cannot be run: {found}")]
+    VerifyCannotRun {
+        /// The command.
+        command: String,
+        /// How it ended, and what it printed.
+        found: String,
+    },
+    /// A check cannot turn, because it passes already.
+    #[error(
+        "--strict-verify needs a check that fails before the work is done, and every check passes already"
+    )]
+    VerifyGreen,
+    /// The original's copy of a check is taken from a repository.
+    #[error("--strict-verify needs a git repository; {} is not in one", directory.display())]
+    StrictOutside {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// A message cannot be taken.
     #[error("the message is not taken: {0}")]
     Message(&'static str),
@@ -164,6 +183,9 @@ impl Explain for AutoError {
             Self::WorktreePlace { .. } => "worktree_place",
             Self::Setup { .. } => "worktree_setup",
             Self::NotUtf8 { .. } => "directory_not_utf8",
+            Self::VerifyCannotRun { .. } => "verify_cannot_run",
+            Self::VerifyGreen => "verify_green",
+            Self::StrictOutside { .. } => "no_repository",
             Self::Message(_) => "message",
             Self::Interrupted { .. } => "interrupted",
             Self::GivenUp => "given_up",
@@ -210,6 +232,11 @@ impl Explain for AutoError {
                 "git clones submodules by paths of this machine only if you allow it: git config --global protocol.file.allow always".to_owned(),
             ),
             Self::NoCommit { .. } => Some("commit something, if only `git commit --allow-empty -m begin`".to_owned()),
+            Self::VerifyCannotRun { .. } => Some(
+                "correct the command or install what it needs; if the task is to make it, --no-baseline begins without this look".to_owned(),
+            ),
+            Self::VerifyGreen => Some("give a --verify that the work turns, or leave --strict-verify out".to_owned()),
+            Self::StrictOutside { .. } => Some("run git init and commit, or leave --strict-verify out".to_owned()),
             Self::NotUtf8 { .. } => Some("rename it, or reach it through a link whose name is UTF-8".to_owned()),
             Self::Git { .. } => Some("run `git status` there to see what is wrong with the repository".to_owned()),
             _ => None,

@@ -7,6 +7,7 @@ mod story;
 use std::path::{Path, PathBuf};
 
 use amplihack_agent::AgentBinary;
+use amplihack_agent::event::RunOutcome;
 use amplihack_session::RunEnd;
 use amplihack_utils::form;
 use amplihack_utils::fs::create_private_dir;
@@ -20,7 +21,7 @@ use crate::error::AutoError;
 use crate::prompts::shortened;
 use crate::spec::Spec;
 use crate::turns::{Answer, Phase, Stop};
-use crate::verify::Verification;
+use crate::verify::{Baseline, Verification};
 use crate::worktree::Tree;
 
 pub use story::{RecordedEnd, Story, TurnRecord};
@@ -55,6 +56,11 @@ pub enum Entry {
     Based {
         /// Their state, as git names it.
         tree: String,
+    },
+    /// The checks were run before the first turn, or not.
+    Baseline {
+        /// What they showed.
+        baseline: Baseline,
     },
     /// A process took the run over: at its beginning, and at each resume.
     Driven {
@@ -96,6 +102,9 @@ pub enum Entry {
         /// What was denied: rules of the policy, tools.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         denied: Vec<String>,
+        /// The state of the files after it, as git names it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<String>,
     },
     /// A turn was broken off, and is asked for again or not at all.
     Broken {
@@ -110,6 +119,9 @@ pub enum Entry {
         turn: u32,
         /// What was found.
         verdict: Verification,
+        /// The state of the files after it, as git names it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<String>,
     },
     /// The run is stopped.
     Stopped {
@@ -126,6 +138,12 @@ pub enum Entry {
         /// Whether files are other than at the beginning; unknown outside a repository.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changed: Option<bool>,
+        /// The limit, or other end, at which a verification found the work done.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<RunOutcome>,
+        /// Files of the checks themselves that are other than at the beginning.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        check_changed: Vec<String>,
     },
     /// The command that tells the end is about to be run.
     Notified,
@@ -255,6 +273,7 @@ mod tests {
             used: Used::of(AgentBinary::Claude, Some(session.to_owned()), totals),
             text: Some(format!("answer {turn}")),
             denied: Vec::new(),
+            tree: None,
         }
     }
 

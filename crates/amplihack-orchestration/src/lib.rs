@@ -27,6 +27,6 @@ pub mod worktree;
 pub use drive::{Place, Summary, begin, resume};
 pub use error::AutoError;
 pub use process::Processes;
-pub use progress::{Progress, View};
+pub use progress::{Progress, headline};
 pub use spec::Spec;
 pub use turns::{TurnInput, TurnOutput, Turns};

@@ -52,6 +52,43 @@ pub fn tasks(text: &str) -> Vec<String> {
     parts.into_iter().filter(|part| !part.trim().is_empty()).collect()
 }
 
+/// Whether a file without lines of `---` may have been meant as other tasks than its lines: it has headings, list items, code
+/// blocks, or paragraphs of several lines.
+pub fn is_ambiguous(text: &str) -> bool {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    if lines.contains(&"---") {
+        return false;
+    }
+    let paragraphs: Vec<usize> =
+        lines.split(|line| line.is_empty()).map(<[&str]>::len).filter(|length| *length > 0).collect();
+    let has_long = paragraphs.len() > 1 && paragraphs.iter().any(|length| *length > 1);
+    lines.iter().any(|line| is_markdown(line)) || has_long
+}
+
+/// Whether a line begins as a heading, a list item or a code block of Markdown does.
+fn is_markdown(line: &str) -> bool {
+    let bare = line.trim_start();
+    let after = |marks: &[char]| bare.trim_start_matches(marks);
+    let heading =
+        bare.starts_with('#') && after(&['#']).starts_with(' ') && bare.len() - after(&['#']).len() <= 6;
+    let digits = bare.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = digits.len() < bare.len() && (digits.starts_with(". ") || digits.starts_with(") "));
+    heading || numbered || ["- ", "* ", "+ ", "```", "~~~"].iter().any(|mark| bare.starts_with(mark))
+}
+
+/// The first words of a task, for people: its first line, without marks of Markdown.
+pub fn title(task: &str) -> String {
+    const MOST: usize = 60;
+    let line = task.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let bare = line.trim_start_matches(['#', '-', '*', '+', '>', ' ']);
+    let words: String =
+        (if bare.is_empty() { line } else { bare }).chars().filter(|c| !c.is_control()).collect();
+    match words.char_indices().nth(MOST) {
+        None => words,
+        Some((end, _)) => format!("{}…", words[..end].trim_end()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::{Cell, RefCell};
@@ -87,5 +124,31 @@ mod tests {
         assert_eq!(tasks("one\n\n  \ntwo\n"), ["one", "two"]);
         assert_eq!(tasks("one\nmore\n---\n\n---\ntwo"), ["one\nmore\n", "two"]);
         assert_eq!(tasks("\n"), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_that_may_mean_something_else_is_not_cut_unseen() {
+        for text in [
+            "# Fix it\nall of it\n",
+            "fix these:\n- a\n- b\n",
+            "1. one\n2. two\n",
+            "do\n```sh\nls\n```\n",
+            "a long task\nin two lines\n\nand another\n",
+        ] {
+            assert!(is_ambiguous(text), "{text}");
+        }
+        for text in
+            ["one\ntwo\nthree\n", "one\n\ntwo\n", "# One\nmore\n---\n- two\n", "fix #12\nuse 1.5 now\n", ""]
+        {
+            assert!(!is_ambiguous(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_title_is_the_first_words() {
+        assert_eq!(title("\n## Fix the parser\nnow"), "Fix the parser");
+        assert_eq!(title("- a\tb"), "ab");
+        assert_eq!(title("--"), "--");
+        assert_eq!(title(&"漢".repeat(61)).chars().count(), 61);
     }
 }

@@ -1,15 +1,13 @@
-//! What a run tells while it goes on: as objects, and as one line for a person.
-
-use std::time::Duration;
+//! What a run reports while it is under way, and its end in one line.
 
 use amplihack_agent::event::{RunOutcome, Totals};
 use amplihack_agent::{AgentBinary, AgentEvent};
-use amplihack_session::Evidence;
+use amplihack_session::{Evidence, RunEnd};
 use serde::Serialize;
 
-use crate::budget::tokens;
+use crate::drive::some_of;
 use crate::turns::{Checked, Phase};
-use crate::verify::Verification;
+use crate::verify::{Baseline, BaselineOutcome, Verification};
 
 /// Something that happened in a run. Never a word of a prompt, nor of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,6 +22,20 @@ pub enum Progress {
         /// Its branch, where it works in a worktree of its own.
         #[serde(skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
+    },
+    /// The checks were run before the first turn.
+    Baseline {
+        /// What they showed.
+        baseline: Baseline,
+    },
+    /// A check is about to be run.
+    Checking {
+        /// The turn whose work is checked; 0 before the first one.
+        turn: u32,
+        /// The command.
+        command: String,
+        /// The most that it may take, in seconds.
+        limit_seconds: u64,
     },
     /// The agent is asked.
     Turn {
@@ -84,6 +96,18 @@ pub enum Progress {
         /// Whether files are other than at the beginning.
         #[serde(skip_serializing_if = "Option::is_none")]
         changed: Option<bool>,
+        /// What the checks showed before the first turn.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        baseline: Option<BaselineOutcome>,
+        /// The limit, or other end, at which a verification found the work done.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        limit: Option<RunOutcome>,
+        /// Files of the checks themselves that were changed.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        check_changed: Vec<String>,
+        /// All of it in one line for a person.
+        #[serde(skip)]
+        headline: String,
     },
 }
 
@@ -106,51 +130,25 @@ impl Progress {
     }
 }
 
-/// A run in one line: agent, turn, last event, tokens, cost, time.
-#[derive(Debug, Clone, Default)]
-pub struct View {
-    agent: Option<AgentBinary>,
-    turn: u32,
-    of: u32,
-    last: String,
-    used: Totals,
-}
-
-impl View {
-    /// Takes in what happened.
-    pub fn told(&mut self, progress: &Progress) {
-        match progress {
-            Progress::Began { .. } => "begins".clone_into(&mut self.last),
-            Progress::Turn { turn, of, phase, agent, .. } => {
-                (self.turn, self.of, self.agent) = (*turn, *of, Some(*agent));
-                phase_name(*phase).clone_into(&mut self.last);
-            }
-            Progress::Did { what } => self.last.clone_from(what),
-            Progress::Used { used } => self.used = *used,
-            Progress::Answered { how, .. } => self.last.clone_from(how),
-            Progress::Notice { .. } => {}
-            Progress::Checked { verdict, .. } => checked_name(verdict.outcome).clone_into(&mut self.last),
-            Progress::Ended { end, used, .. } => {
-                self.used = *used;
-                end.name().clone_into(&mut self.last);
-            }
-        }
+/// The end of a run in one line for a person: the outcome, and what a success stands on before the reason.
+pub fn headline(
+    end: &RunEnd,
+    baseline: Option<&Baseline>,
+    limit: Option<RunOutcome>,
+    check_changed: &[String],
+) -> String {
+    if end.outcome() != RunOutcome::Verified {
+        return format!("{}: {}", end.name(), end.reason());
     }
-
-    /// The line, `elapsed` after the beginning.
-    pub fn line(&self, elapsed: Duration) -> String {
-        let agent = self.agent.map_or("-", AgentBinary::name);
-        let cost = self.used.cost_usd.map_or_else(String::new, |cost| format!(" ${cost:.4}"));
-        let seconds = elapsed.as_secs();
-        let time = format!("{}:{:02}", seconds / 60, seconds % 60);
-        format!(
-            "{agent} {}/{} {} · {} tokens{cost} · {time}",
-            self.turn,
-            self.of,
-            self.last,
-            tokens(&self.used)
-        )
+    let before = baseline.map(|baseline| baseline.outcome);
+    let first = if before == Some(BaselineOutcome::Green) { "was green already: " } else { "" };
+    let turned = (before == Some(BaselineOutcome::Red)).then(|| "red → green".to_owned());
+    let notes: Vec<String> = turned.into_iter().chain(limit.map(|limit| format!("at {limit}"))).collect();
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
+    if check_changed.is_empty() {
+        return format!("{first}verified{notes}: {}", end.reason());
     }
+    format!("{first}verified{notes}, but the check itself was changed: {}", some_of(check_changed))
 }
 
 /// What a phase is called in a line.
@@ -169,27 +167,46 @@ pub const fn checked_name(checked: Checked) -> &'static str {
     match checked {
         Checked::Passed => "check passed",
         Checked::Unproved => "nothing to check with",
+        Checked::Unchanged => "no file changed",
         Checked::Refuted => "check failed",
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use amplihack_session::Evidence;
+
     use super::*;
 
     #[test]
-    fn a_run_is_one_line() {
-        let mut view = View::default();
-        view.told(&Progress::Turn {
-            turn: 2,
-            of: 10,
-            phase: Phase::Plan,
-            agent: AgentBinary::Codex,
-            launch: "l".to_owned(),
-        });
-        view.told(&Progress::Did { what: "calls Bash".to_owned() });
-        let used = Totals { input_tokens: 1200, output_tokens: 34, cost_usd: Some(0.5), ..Totals::default() };
-        view.told(&Progress::Used { used });
-        assert_eq!(view.line(Duration::from_secs(75)), "codex 2/10 calls Bash · 1234 tokens $0.5000 · 1:15");
+    fn a_headline_begins_with_what_the_success_stands_on() {
+        let verified = RunEnd::of(RunOutcome::Verified, "the check passed", Evidence::Verification);
+        let baseline = |outcome| Baseline { outcome, checks: Vec::new(), changed: Vec::new() };
+        let (red, green) = (baseline(BaselineOutcome::Red), baseline(BaselineOutcome::Green));
+        let changed: Vec<String> = (1..=7).map(|number| format!("{number}.sh")).collect();
+        let at = Some(RunOutcome::MaxTurns);
+        for (before, limit, changed, expected) in [
+            (None, None, &changed[..0], "verified: the check passed"),
+            (Some(&red), None, &[], "verified (red → green): the check passed"),
+            (Some(&green), None, &[], "was green already: verified: the check passed"),
+            (Some(&red), at, &[], "verified (red → green, at max_turns): the check passed"),
+            (
+                Some(&red),
+                None,
+                &changed[..1],
+                "verified (red → green), but the check itself was changed: 1.sh",
+            ),
+            (
+                Some(&green),
+                at,
+                &changed,
+                "was green already: verified (at max_turns), but the check itself was changed: \
+                 1.sh, 2.sh, 3.sh, 4.sh, 5.sh and 2 more",
+            ),
+        ] {
+            assert_eq!(headline(&verified, before, limit, changed), expected);
+        }
+        let end = RunEnd::of(RunOutcome::MaxTurns, "not done", Evidence::Record);
+        assert_eq!(headline(&end, Some(&green), None, &changed), "max_turns: not done");
     }
 }

@@ -36,7 +36,7 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// The first prompt of a run for `task`.
+    /// The first prompt of a run for `task`: its longest.
     pub const fn first(task: &'a str, wide: bool) -> Self {
         Self {
             phase: Phase::Clarify,

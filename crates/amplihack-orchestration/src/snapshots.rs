@@ -92,7 +92,18 @@ impl Snapshots {
         let _ = std::fs::remove_dir_all(&self.objects);
     }
 
-    fn env(&self) -> [(&'static str, &Path); 4] {
+    /// The top of the working tree.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A directory for a copy of the files, which nothing else uses.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.index.with_file_name("copy")
+    }
+
+    /// The environment in which git uses the snapshots' index and objects.
+    pub(crate) fn env(&self) -> [(&'static str, &Path); 4] {
         [
             // The agent may have written from where.
             ("GIT_NO_LAZY_FETCH", Path::new("1")),

@@ -12,6 +12,7 @@ use crate::budget::{Budget, Prices};
 use crate::error::AutoError;
 use crate::stall::Limits;
 use crate::turns::Rules;
+use crate::verify::TIMEOUT;
 use crate::worktree::WorktreeOptions;
 
 /// An unattended run, asked for.
@@ -28,6 +29,21 @@ pub struct Spec {
     pub cwd: PathBuf,
     /// Shell commands that show that it is done.
     pub verify: Vec<String>,
+    /// The most that one of them may take.
+    #[serde(default = "verify_timeout")]
+    pub verify_timeout: Duration,
+    /// They are not run before the first turn.
+    #[serde(default)]
+    pub no_baseline: bool,
+    /// The original's copy of a check that the agent changed has to pass as well.
+    #[serde(default)]
+    pub strict_verify: bool,
+    /// A change is asked for, whatever the agent reports.
+    #[serde(default)]
+    pub expect_changes: bool,
+    /// The first turn is for the work itself, without a plan.
+    #[serde(default)]
+    pub direct: bool,
     /// The repository's own test command, as configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_command: Option<String>,
@@ -67,7 +83,14 @@ pub struct Spec {
 impl Spec {
     /// A run of `agent` in `cwd` with nothing but its task asked for.
     pub fn new(agent: AgentBinary, task: String, cwd: PathBuf) -> Self {
+        // One line of work needs no plan.
+        let direct = task.trim().lines().count() < 2;
         Self {
+            direct,
+            verify_timeout: TIMEOUT,
+            no_baseline: false,
+            strict_verify: false,
+            expect_changes: false,
             agent,
             fallback: None,
             task,
@@ -108,16 +131,27 @@ impl Spec {
     }
 
     /// The bounds of its turns.
-    pub const fn rules(&self) -> Rules {
+    pub fn rules(&self) -> Rules {
         Rules {
             max_turns: self.max_turns,
             fallback: self.fallback.is_some(),
             end_on_denial: self.end_on_denial,
+            has_checks: self.commands().next().is_some(),
+            direct: self.direct,
         }
+    }
+
+    /// Every command that can show that the work is done.
+    pub fn commands(&self) -> impl Iterator<Item = &str> {
+        self.verify.iter().map(String::as_str).chain(self.test_command.as_deref())
     }
 
     /// The bounds of one turn.
     pub const fn limits(&self) -> Limits {
         Limits { silence: self.silence, calls: self.max_calls }
     }
+}
+
+const fn verify_timeout() -> Duration {
+    TIMEOUT
 }

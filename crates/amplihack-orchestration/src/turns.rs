@@ -1,7 +1,8 @@
 //! What an unattended run does next: a state machine without processes, files or clocks.
 //!
-//! A run is a series of turns of one agent: clarify, plan, execute, and adjust until what was done passes its verification.
-//! An agent's word is a claim. Only a verification makes it an end.
+//! A run is a series of turns of one agent: clarify, plan, execute, and adjust until what was done passes its verification; a task
+//! of one line begins with the work itself. An agent's word is a claim. Only a verification makes it an end, and each end but those
+//! that a person or the guard makes is verified.
 
 use amplihack_agent::event::{EndEvent, FailKind, RunOutcome, Summary};
 use amplihack_hooks::continuation::{Continuation, Count, Lock, Step, StopSignal};
@@ -35,6 +36,23 @@ pub struct Rules {
     pub fallback: bool,
     /// A denied call ends the run.
     pub end_on_denial: bool,
+    /// There are commands that can show that it is done.
+    pub has_checks: bool,
+    /// The first turn is for the work itself.
+    pub direct: bool,
+}
+
+/// What became of the files in a turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Files {
+    /// They are other than before it.
+    Changed,
+    /// They are as before it.
+    Unchanged,
+    /// Nobody knows: there is no repository.
+    #[default]
+    Unknown,
 }
 
 /// A turn that has ended.
@@ -114,6 +132,8 @@ pub enum Checked {
     Passed,
     /// Nothing speaks against it, and no command was there to show it.
     Unproved,
+    /// No command speaks against it, but a change was asked for and no file changed.
+    Unchanged,
     /// It is not done.
     Refuted,
 }
@@ -138,12 +158,21 @@ pub enum Stop {
 pub enum TurnInput {
     /// Begin.
     Begin,
-    /// A turn is over.
-    Answered(Answer),
-    /// A verification is over.
+    /// A turn has ended.
+    Answered {
+        /// Its answer.
+        answer: Answer,
+        /// What became of the files.
+        files: Files,
+    },
+    /// A verification has ended.
     Checked {
         /// What it showed.
         outcome: Checked,
+        /// Whether files are other than at the beginning of the run; `None` outside a repository.
+        changed: Option<bool>,
+        /// It refutes the work by the same check as the one before, on the same files.
+        repeated: bool,
     },
     /// The run is stopped.
     Stopped {
@@ -190,6 +219,22 @@ pub struct Turns {
     failures: u32,
     fell_back: bool,
     lost_session: bool,
+    /// Whether every check passed before the first turn, if that is known.
+    green_before: Option<bool>,
+    /// Something was done since the last verification.
+    worked: bool,
+    /// The agent reported no status with what is being verified.
+    unclaimed: bool,
+    /// The agent reported that no change was asked for.
+    no_change_asked: bool,
+    /// A claim without a change was sent back once.
+    sent_back: bool,
+    /// Turns in a row in which calls were denied and no file changed.
+    denied_in_vain: u32,
+    /// The end that holds unless the verification passes.
+    pending: Option<(RunOutcome, String)>,
+    /// The end that a verification turned into a success.
+    limit: Option<RunOutcome>,
     ended: Option<(RunOutcome, String)>,
 }
 
@@ -199,12 +244,35 @@ impl Turns {
         Self {
             rules,
             turn: 0,
-            phase: opening(rules.max_turns),
+            phase: opening(rules),
             failures: 0,
             fell_back: false,
             lost_session: false,
+            green_before: None,
+            worked: false,
+            unclaimed: false,
+            no_change_asked: false,
+            sent_back: false,
+            denied_in_vain: 0,
+            pending: None,
+            limit: None,
             ended: None,
         }
+    }
+
+    /// Takes in whether every check passed before the first turn.
+    pub const fn set_baseline(&mut self, green: bool) {
+        self.green_before = Some(green);
+    }
+
+    /// Takes in that a turn was broken off after its beginning.
+    pub const fn set_worked(&mut self) {
+        self.worked = true;
+    }
+
+    /// The limit, or other end, at which a verification found the work done.
+    pub const fn limit(&self) -> Option<RunOutcome> {
+        self.limit
     }
 
     /// The number of the turn that was asked for last.
@@ -220,25 +288,21 @@ impl Turns {
         }
         match input {
             TurnInput::Begin => self.ask(self.phase, false, false),
-            TurnInput::Answered(answer) => self.answered(answer),
-            TurnInput::Checked { outcome: Checked::Passed } => {
-                self.end(RunOutcome::Verified, "the verification passed")
+            TurnInput::Answered { answer, files } => {
+                self.worked = true;
+                self.answered(answer, files)
             }
-            TurnInput::Checked { outcome: Checked::Unproved } => self.end(
-                RunOutcome::Claimed,
-                "the agent says that it is done, and no command was given to show it",
-            ),
-            TurnInput::Checked { outcome: Checked::Refuted } => self.ask(Phase::Adjust, false, false),
+            TurnInput::Checked { outcome, changed, repeated } => self.checked(outcome, changed, repeated),
             TurnInput::Stopped { why } => match why {
-                Stop::Budget => self.end(RunOutcome::Budget, "the budget is used up"),
-                Stop::Deadline => self.end(RunOutcome::Deadline, "the deadline has passed"),
+                Stop::Budget => self.conclude(RunOutcome::Budget, "the budget is used up"),
+                Stop::Deadline => self.conclude(RunOutcome::Deadline, "the deadline has passed"),
                 Stop::Interrupted => self.end(RunOutcome::Interrupted, "the run was ended from outside"),
-                Stop::Failed => self.end(RunOutcome::Failed, "something that the run needs failed"),
+                Stop::Failed => self.conclude(RunOutcome::Failed, "something that the run needs failed"),
             },
         }
     }
 
-    fn answered(&mut self, answer: Answer) -> TurnOutput {
+    fn answered(&mut self, answer: Answer, files: Files) -> TurnOutput {
         let Answer { run, cut, claim, alive, resumed, denials } = answer;
         if self.rules.end_on_denial && denials > 0 {
             return self.end(RunOutcome::Denied, "a call was denied");
@@ -254,16 +318,74 @@ impl Turns {
             return self.failed(kind, run.reason().to_owned(), resumed && !alive);
         }
         if !run.is_success() {
-            return self.end(run.outcome(), run.reason());
+            return self.conclude(run.outcome(), run.reason());
         }
         self.failures = 0;
+        let in_vain = denials > 0 && files == Files::Unchanged && is_work(self.phase);
+        self.denied_in_vain = if in_vain { self.denied_in_vain + 1 } else { 0 };
+        self.unclaimed = claim.is_none();
+        self.no_change_asked = claim.as_ref().and_then(|claim| claim.changes) == Some(false);
         match claim.map(|claim| claim.status) {
             Some(Status::Done) => TurnOutput::Verify,
             Some(Status::Blocked) if denials > 0 => {
-                self.end(RunOutcome::Denied, "the agent cannot go on, and calls of it were denied")
+                self.conclude(RunOutcome::Denied, "the agent cannot continue, and calls of it were denied")
             }
-            Some(Status::Blocked) => self.end(RunOutcome::Failed, "the agent says that it cannot go on"),
+            Some(Status::Blocked) => {
+                self.conclude(RunOutcome::Failed, "the agent reports that it cannot continue")
+            }
+            // A check that passed before would pass in the middle of the work, too.
+            None if self.rules.has_checks && files == Files::Changed && self.green_before != Some(true) => {
+                TurnOutput::Verify
+            }
+            Some(Status::Working) | None if self.denied_in_vain > 1 => self.conclude(
+                RunOutcome::Stalled,
+                "calls were denied in two turns in a row, and no file changed in them",
+            ),
             Some(Status::Working) | None => self.ask(next(self.phase), false, false),
+        }
+    }
+
+    fn checked(&mut self, outcome: Checked, changed: Option<bool>, repeated: bool) -> TurnOutput {
+        self.worked = false;
+        if let Some((end, reason)) = self.pending.take() {
+            // Nobody claims to be done: the work, or a check that turned, has to show it.
+            let turned = self.green_before == Some(false) || changed == Some(true);
+            if outcome != Checked::Passed || !turned {
+                return self.end(end, reason);
+            }
+            self.limit = Some(end);
+            return self.end(RunOutcome::Verified, format!("the check passed at the end: {reason}"));
+        }
+        match outcome {
+            Checked::Passed if self.unclaimed => {
+                self.end(RunOutcome::Verified, "the check passed; the agent reported no status")
+            }
+            Checked::Passed => self.end(RunOutcome::Verified, "the check passed"),
+            Checked::Unproved if self.no_change_asked && changed == Some(false) => self.end(
+                RunOutcome::Claimed,
+                "the agent reports that it is done and that no change was asked for; nothing changed, and no command was \
+                 given to show it",
+            ),
+            Checked::Unproved => self.end(
+                RunOutcome::Claimed,
+                "the agent reports that it is done, and no command was given to show it",
+            ),
+            Checked::Unchanged if self.sent_back || self.turn >= self.rules.max_turns => self.end(
+                RunOutcome::NothingDone,
+                "the agent reports that it is done, a change was asked for, and no file changed",
+            ),
+            Checked::Unchanged => {
+                self.sent_back = true;
+                self.ask(Phase::Adjust, false, false)
+            }
+            Checked::Refuted if repeated => self.end(
+                RunOutcome::Stalled,
+                "the same check failed twice, and no file changed in between",
+            ),
+            Checked::Refuted if self.unclaimed && !is_work(self.phase) => {
+                self.ask(next(self.phase), false, false)
+            }
+            Checked::Refuted => self.ask(Phase::Adjust, false, false),
         }
     }
 
@@ -274,7 +396,7 @@ impl Turns {
                 self.failures = 0;
                 return self.ask(self.phase, true, true);
             }
-            return self.end(kind.outcome(), message);
+            return self.conclude(kind.outcome(), message);
         }
         // A session that cannot be gone on with costs nothing: it is left behind once.
         if session_gone && !self.lost_session {
@@ -288,7 +410,7 @@ impl Turns {
         }
         self.failures += 1;
         if self.failures > 1 {
-            return self.end(kind.outcome(), message);
+            return self.conclude(kind.outcome(), message);
         }
         self.ask(self.phase, kind == FailKind::ContextLength, false)
     }
@@ -310,11 +432,24 @@ impl Turns {
                 Step::Stop { .. }
             );
         if held {
-            return self.end(RunOutcome::MaxTurns, format!("not done after {} turns", self.turn));
+            return self.conclude(RunOutcome::MaxTurns, format!("not done after {} turns", self.turn));
         }
         self.turn += 1;
         self.phase = phase;
         TurnOutput::Ask(Ask { turn: self.turn, phase, fresh, fall_back })
+    }
+
+    /// Ends, unless a verification shows that the work is done.
+    fn conclude(&mut self, end: RunOutcome, reason: impl Into<String>) -> TurnOutput {
+        if let Some((end, reason)) = self.pending.take() {
+            return self.end(end, reason);
+        }
+        let judged = matches!(end, RunOutcome::Unguarded | RunOutcome::Interrupted);
+        if judged || !self.rules.has_checks || !self.worked {
+            return self.end(end, reason);
+        }
+        self.pending = Some((end, reason.into()));
+        TurnOutput::Verify
     }
 
     fn end(&mut self, end: RunOutcome, reason: impl Into<String>) -> TurnOutput {
@@ -324,13 +459,19 @@ impl Turns {
     }
 }
 
-/// Where a run of so many turns begins: it must come to doing the task.
-const fn opening(max_turns: u32) -> Phase {
-    match max_turns {
+/// Where a run begins: it must come to doing the task.
+const fn opening(rules: Rules) -> Phase {
+    match rules.max_turns {
         0 | 1 => Phase::Execute,
+        _ if rules.direct => Phase::Execute,
         2 => Phase::Plan,
         _ => Phase::Clarify,
     }
+}
+
+/// Whether files are to be changed in a turn for `phase`.
+const fn is_work(phase: Phase) -> bool {
+    matches!(phase, Phase::Execute | Phase::GoOn | Phase::Adjust)
 }
 
 /// What follows an answer that claims nothing.

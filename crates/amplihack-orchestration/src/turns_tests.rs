@@ -4,10 +4,21 @@ use proptest::prelude::*;
 
 use super::*;
 
-const RULES: Rules = Rules { max_turns: 6, fallback: false, end_on_denial: false };
+const RULES: Rules =
+    Rules { max_turns: 6, fallback: false, end_on_denial: false, has_checks: false, direct: false };
+const CHECKED: Rules = Rules { has_checks: true, ..RULES };
 
 fn claims(status: Status) -> TurnInput {
-    TurnInput::Answered(answer(success(), Some(status)))
+    answered(answer(success(), Some(status)))
+}
+
+fn answered(answer: Answer) -> TurnInput {
+    TurnInput::Answered { answer, files: Files::Unknown }
+}
+
+/// A turn without a status, after which the files are so.
+fn silent(files: Files) -> TurnInput {
+    TurnInput::Answered { answer: answer(success(), None), files }
 }
 
 fn success() -> RunEnd {
@@ -30,7 +41,15 @@ fn failed(kind: FailKind) -> Answer {
 }
 
 fn checked(outcome: Checked) -> TurnInput {
-    TurnInput::Checked { outcome }
+    TurnInput::Checked { outcome, changed: None, repeated: false }
+}
+
+fn changed(outcome: Checked, changed: bool) -> TurnInput {
+    TurnInput::Checked { outcome, changed: Some(changed), repeated: false }
+}
+
+fn stopped(why: Stop) -> TurnInput {
+    TurnInput::Stopped { why }
 }
 
 fn phase(output: &TurnOutput) -> Phase {
@@ -83,7 +102,7 @@ fn a_claim_without_a_command_is_a_claim() {
 
 #[test]
 fn denials_end_a_run_when_they_are_told_to_or_when_the_agent_cannot_go_on() {
-    let denied = |status| TurnInput::Answered(Answer { denials: 1, ..answer(success(), Some(status)) });
+    let denied = |status| answered(Answer { denials: 1, ..answer(success(), Some(status)) });
     let mut turns = Turns::new(RULES);
     let _ = turns.step(TurnInput::Begin);
     assert_eq!(phase(&turns.step(denied(Status::Working))), Phase::Plan);
@@ -101,15 +120,15 @@ fn an_account_that_is_used_up_goes_to_the_other_agent_once() {
     for kind in [FailKind::Auth, FailKind::Quota, FailKind::RateLimit] {
         let mut turns = Turns::new(Rules { fallback: true, ..RULES });
         let _ = turns.step(TurnInput::Begin);
-        let asked = turns.step(TurnInput::Answered(failed(kind)));
+        let asked = turns.step(answered(failed(kind)));
         assert_eq!(
             asked,
             TurnOutput::Ask(Ask { turn: 2, phase: Phase::Clarify, fresh: true, fall_back: true })
         );
-        assert_eq!(end(&turns.step(TurnInput::Answered(failed(kind)))), RunOutcome::Failed);
+        assert_eq!(end(&turns.step(answered(failed(kind)))), RunOutcome::Failed);
         let mut alone = Turns::new(RULES);
         let _ = alone.step(TurnInput::Begin);
-        assert_eq!(end(&alone.step(TurnInput::Answered(failed(kind)))), RunOutcome::Failed);
+        assert_eq!(end(&alone.step(answered(failed(kind)))), RunOutcome::Failed);
     }
 }
 
@@ -118,14 +137,171 @@ fn a_failure_is_tried_again_once_and_a_lost_session_is_left_behind() {
     let mut turns = Turns::new(RULES);
     let _ = turns.step(TurnInput::Begin);
     let lost = Answer { alive: false, resumed: true, ..failed(FailKind::Agent) };
-    let TurnOutput::Ask(Ask { fresh: true, .. }) = turns.step(TurnInput::Answered(lost)) else { panic!() };
-    let again = turns.step(TurnInput::Answered(failed(FailKind::Exit)));
+    let TurnOutput::Ask(Ask { fresh: true, .. }) = turns.step(answered(lost)) else { panic!() };
+    let again = turns.step(answered(failed(FailKind::Exit)));
     assert!(matches!(again, TurnOutput::Ask(Ask { fresh: false, .. })), "{again:?}");
     let long = turns.step(claims(Status::Working));
     assert!(matches!(long, TurnOutput::Ask(_)));
-    let fresh = turns.step(TurnInput::Answered(failed(FailKind::ContextLength)));
+    let fresh = turns.step(answered(failed(FailKind::ContextLength)));
     assert!(matches!(fresh, TurnOutput::Ask(Ask { fresh: true, .. })), "{fresh:?}");
-    assert_eq!(end(&turns.step(TurnInput::Answered(failed(FailKind::Exit)))), RunOutcome::Failed);
+    assert_eq!(end(&turns.step(answered(failed(FailKind::Exit)))), RunOutcome::Failed);
+}
+
+#[test]
+fn a_short_task_begins_with_the_work() {
+    let mut turns = Turns::new(Rules { direct: true, ..CHECKED });
+    assert_eq!(phase(&turns.step(TurnInput::Begin)), Phase::Execute);
+    assert_eq!(turns.step(claims(Status::Done)), TurnOutput::Verify);
+    assert_eq!(end(&turns.step(checked(Checked::Passed))), RunOutcome::Verified);
+}
+
+#[test]
+fn every_end_is_verified_and_a_check_that_turned_makes_it_one() {
+    let ends: &[(&[TurnInput], RunOutcome)] = &[
+        (&[claims(Status::Working)], RunOutcome::MaxTurns),
+        (&[claims(Status::Blocked)], RunOutcome::Failed),
+        (&[answered(failed(FailKind::Quota))], RunOutcome::Failed),
+        (
+            &[answered(answer(known(RunEnd::of(RunOutcome::Stalled, "", Evidence::Record)), None))],
+            RunOutcome::Stalled,
+        ),
+        (
+            &[answered(Answer { cut: true, ..answer(success(), None) }), stopped(Stop::Budget)],
+            RunOutcome::Budget,
+        ),
+        (
+            &[answered(Answer { cut: true, ..answer(success(), None) }), stopped(Stop::Deadline)],
+            RunOutcome::Deadline,
+        ),
+    ];
+    // Green before, and whether files changed: what the passing check shows then.
+    let proofs = [
+        (Some(false), Some(false), true),
+        (Some(false), None, true),
+        (Some(true), Some(true), true),
+        (Some(true), Some(false), false),
+        (Some(true), None, false),
+        (None, Some(true), true),
+        (None, None, false),
+    ];
+    for (inputs, expected) in ends {
+        for (green, changed, turned) in proofs {
+            let max_turns = if *expected == RunOutcome::MaxTurns { 1 } else { 6 };
+            let mut turns = Turns::new(Rules { max_turns, ..CHECKED });
+            if let Some(green) = green {
+                turns.set_baseline(green);
+            }
+            let _ = turns.step(TurnInput::Begin);
+            let mut last = turns.step(inputs[0].clone());
+            for input in &inputs[1..] {
+                last = turns.step(input.clone());
+            }
+            assert_eq!(last, TurnOutput::Verify, "{inputs:?}");
+            let mut refuted = turns.clone();
+            let last = turns.step(TurnInput::Checked { outcome: Checked::Passed, changed, repeated: false });
+            let end_here = if turned { RunOutcome::Verified } else { *expected };
+            assert_eq!(end(&last), end_here, "{inputs:?} {green:?} {changed:?}");
+            assert_eq!(turns.limit(), turned.then_some(*expected));
+            assert_eq!(end(&refuted.step(checked(Checked::Refuted))), *expected);
+            assert_eq!(refuted.limit(), None);
+        }
+    }
+}
+
+#[test]
+fn what_a_person_or_the_guard_ends_is_not_verified() {
+    let mut turns = Turns::new(CHECKED);
+    let _ = turns.step(TurnInput::Begin);
+    let _ = turns.step(claims(Status::Working));
+    assert_eq!(end(&turns.step(stopped(Stop::Interrupted))), RunOutcome::Interrupted);
+    let mut turns = Turns::new(Rules { end_on_denial: true, ..CHECKED });
+    let _ = turns.step(TurnInput::Begin);
+    let denied = Answer { denials: 1, ..answer(success(), Some(Status::Done)) };
+    assert_eq!(end(&turns.step(answered(denied))), RunOutcome::Denied);
+    let mut turns = Turns::new(Rules { end_on_denial: true, ..CHECKED });
+    let _ = turns.step(TurnInput::Begin);
+    let run = RunEnd::new(EndEvent::success(Summary::default()), Evidence::Record);
+    assert_eq!(end(&turns.step(answered(answer(run, Some(Status::Done))))), RunOutcome::Unguarded);
+}
+
+#[test]
+fn work_is_checked_once_and_not_before_there_is_any() {
+    let mut turns = Turns::new(CHECKED);
+    let _ = turns.step(TurnInput::Begin);
+    assert_eq!(end(&turns.step(stopped(Stop::Deadline))), RunOutcome::Deadline);
+    let mut turns = Turns::new(CHECKED);
+    let _ = turns.step(TurnInput::Begin);
+    assert_eq!(turns.step(claims(Status::Done)), TurnOutput::Verify);
+    assert_eq!(phase(&turns.step(checked(Checked::Refuted))), Phase::Adjust);
+    assert_eq!(end(&turns.step(stopped(Stop::Budget))), RunOutcome::Budget);
+    let mut turns = Turns::new(CHECKED);
+    let _ = turns.step(TurnInput::Begin);
+    turns.set_worked();
+    assert_eq!(turns.step(stopped(Stop::Budget)), TurnOutput::Verify);
+}
+
+#[test]
+fn a_turn_that_forgets_its_status_is_checked_if_it_changed_files() {
+    let begun = |green: Option<bool>, rules: Rules| {
+        let mut turns = Turns::new(rules);
+        if let Some(green) = green {
+            turns.set_baseline(green);
+        }
+        let _ = turns.step(TurnInput::Begin);
+        turns
+    };
+    for green in [None, Some(false)] {
+        let mut turns = begun(green, CHECKED);
+        assert_eq!(turns.step(silent(Files::Changed)), TurnOutput::Verify);
+        assert_eq!(phase(&turns.clone().step(checked(Checked::Refuted))), Phase::Plan);
+        assert_eq!(end(&turns.step(changed(Checked::Passed, true))), RunOutcome::Verified);
+    }
+    // What passed before passes in the middle of the work as well.
+    assert_eq!(phase(&begun(Some(true), CHECKED).step(silent(Files::Changed))), Phase::Plan);
+    assert_eq!(phase(&begun(None, CHECKED).step(silent(Files::Unchanged))), Phase::Plan);
+    assert_eq!(phase(&begun(None, RULES).step(silent(Files::Changed))), Phase::Plan);
+    let mut turns = begun(Some(false), Rules { direct: true, ..CHECKED });
+    assert_eq!(turns.step(silent(Files::Changed)), TurnOutput::Verify);
+    assert_eq!(phase(&turns.step(checked(Checked::Refuted))), Phase::Adjust);
+}
+
+#[test]
+fn a_claim_without_the_change_that_was_asked_for_is_sent_back_once() {
+    let mut turns = Turns::new(RULES);
+    let _ = turns.step(TurnInput::Begin);
+    let _ = turns.step(claims(Status::Done));
+    assert_eq!(phase(&turns.step(changed(Checked::Unchanged, false))), Phase::Adjust);
+    let _ = turns.step(claims(Status::Done));
+    assert_eq!(end(&turns.step(changed(Checked::Unchanged, false))), RunOutcome::NothingDone);
+    let mut turns = Turns::new(Rules { max_turns: 1, ..RULES });
+    let _ = turns.step(TurnInput::Begin);
+    let _ = turns.step(claims(Status::Done));
+    assert_eq!(end(&turns.step(changed(Checked::Unchanged, false))), RunOutcome::NothingDone);
+}
+
+#[test]
+fn turns_that_lead_nowhere_are_a_stall() {
+    let mut turns = Turns::new(CHECKED);
+    let _ = turns.step(TurnInput::Begin);
+    let _ = turns.step(claims(Status::Done));
+    assert_eq!(phase(&turns.step(checked(Checked::Refuted))), Phase::Adjust);
+    let _ = turns.step(claims(Status::Done));
+    let again = TurnInput::Checked { outcome: Checked::Refuted, changed: Some(true), repeated: true };
+    assert_eq!(end(&turns.step(again)), RunOutcome::Stalled);
+    // Denied twice in a row without a change; a plan needs none.
+    let denied = |files| TurnInput::Answered {
+        answer: Answer { denials: 2, ..answer(success(), Some(Status::Working)) },
+        files,
+    };
+    let mut turns = Turns::new(Rules { max_turns: 9, ..RULES });
+    let _ = turns.step(TurnInput::Begin);
+    for expected in [Phase::Plan, Phase::Execute, Phase::GoOn] {
+        assert_eq!(phase(&turns.step(denied(Files::Unchanged))), expected);
+    }
+    let mut other = turns.clone();
+    assert_eq!(end(&turns.step(denied(Files::Unchanged))), RunOutcome::Stalled);
+    assert_eq!(phase(&other.step(denied(Files::Changed))), Phase::GoOn);
+    assert_eq!(phase(&other.step(denied(Files::Unchanged))), Phase::GoOn);
 }
 
 fn any_input() -> impl Strategy<Value = TurnInput> {
@@ -146,15 +322,24 @@ fn any_input() -> impl Strategy<Value = TurnInput> {
     let flags = (any::<bool>(), any::<bool>(), proptest::bool::weighted(0.2));
     let answered = (turn_end, proptest::option::of(status), flags, 0_u32..3).prop_map(
         |(end, status, (alive, resumed, cut), denials)| {
-            TurnInput::Answered(Answer { cut, alive, resumed, denials, ..answer(end, status) })
+            let answer = Answer { cut, alive, resumed, denials, ..answer(end, status) };
+            let files =
+                [Files::Changed, Files::Unchanged, Files::Unknown][usize::from(alive) + usize::from(resumed)];
+            TurnInput::Answered { answer, files }
         },
     );
+    let outcome = prop_oneof![
+        3 => Just(Checked::Refuted),
+        1 => Just(Checked::Passed),
+        1 => Just(Checked::Unproved),
+        1 => Just(Checked::Unchanged),
+    ];
+    let checked = (outcome, any::<Option<bool>>(), any::<bool>())
+        .prop_map(|(outcome, changed, repeated)| TurnInput::Checked { outcome, changed, repeated });
     prop_oneof![
         8 => answered,
-        3 => Just(checked(Checked::Refuted)),
-        1 => Just(checked(Checked::Passed)),
-        1 => Just(checked(Checked::Unproved)),
-        1 => Just(TurnInput::Stopped { why: Stop::Budget }),
+        6 => checked,
+        1 => Just(stopped(Stop::Budget)),
     ]
 }
 
@@ -164,17 +349,22 @@ proptest! {
     #[test]
     fn turns_are_bounded_ends_final_and_success_proved(
         max_turns in 1_u32..8,
-        fallback in any::<bool>(),
-        end_on_denial in any::<bool>(),
+        (fallback, end_on_denial, has_checks, direct) in any::<(bool, bool, bool, bool)>(),
+        green in any::<Option<bool>>(),
         inputs in proptest::collection::vec(any_input(), 0..40),
     ) {
-        let rules = Rules { max_turns, fallback, end_on_denial };
+        let rules = Rules { max_turns, fallback, end_on_denial, has_checks, direct };
         let (mut turns, mut twin) = (Turns::new(rules), Turns::new(rules));
+        if let Some(green) = green {
+            turns.set_baseline(green);
+            twin.set_baseline(green);
+        }
         let (mut asked, mut lost) = (0, 0);
         let mut over: Option<RunOutcome> = None;
         for input in std::iter::once(TurnInput::Begin).chain(inputs) {
             let output = turns.step(input.clone());
             prop_assert_eq!(&output, &twin.step(input.clone()));
+            let is_check = |wanted| matches!(input, TurnInput::Checked { outcome, .. } if outcome == wanted);
             match output {
                 TurnOutput::Ask(ask) => {
                     prop_assert!(over.is_none());
@@ -188,15 +378,19 @@ proptest! {
                 }
                 TurnOutput::Verify => {
                     prop_assert!(over.is_none());
-                    let TurnInput::Answered(answer) = &input else { panic!("{input:?}") };
-                    prop_assert_eq!(answer.claim.as_ref().map(|claim| claim.status), Some(Status::Done));
+                    let done = matches!(&input, TurnInput::Answered { answer, .. }
+                        if answer.claim.as_ref().map(|claim| claim.status) == Some(Status::Done));
+                    prop_assert!(done || has_checks, "{input:?}");
                 }
                 TurnOutput::End { end, .. } => {
                     if let Some(before) = over {
                         prop_assert_eq!(before, end);
                     } else {
-                        prop_assert_eq!(end == RunOutcome::Verified, input == checked(Checked::Passed));
-                        prop_assert_eq!(end == RunOutcome::Claimed, input == checked(Checked::Unproved));
+                        let passed = is_check(Checked::Passed);
+                        prop_assert!(end != RunOutcome::Verified || passed, "{input:?}");
+                        prop_assert!(end != RunOutcome::Claimed || is_check(Checked::Unproved), "{input:?}");
+                        prop_assert!(end != RunOutcome::NothingDone || is_check(Checked::Unchanged), "{input:?}");
+                        prop_assert!(turns.limit().is_none() || end == RunOutcome::Verified);
                     }
                     over = Some(end);
                 }

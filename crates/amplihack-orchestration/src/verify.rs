@@ -1,4 +1,8 @@
-//! Whether a claim holds: the user's commands, the repository's tests, and what the files say.
+//! Whether the work is done: the user's commands, the repository's tests, and what the files show.
+
+mod baseline;
+mod copy;
+mod own_files;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -12,9 +16,14 @@ use crate::process::{CommandOutput, Processes};
 use crate::snapshots::Snapshots;
 use crate::turns::Checked;
 
-/// How long a command may take where no deadline says less.
-const TIMEOUT: Duration = Duration::from_mins(30);
-/// The most that is kept of what a command says, in bytes.
+pub use baseline::{Baseline, BaselineCheck, BaselineOutcome, baseline};
+pub(crate) use own_files::changes;
+
+/// How long a command may take where the user does not say.
+pub const TIMEOUT: Duration = Duration::from_mins(10);
+/// How long after its deadline a run may still be verified.
+pub(crate) const AFTER_DEADLINE: Duration = Duration::from_mins(1);
+/// The most that is kept of a command's output, in bytes.
 const KEEP: usize = 16 * 1024;
 
 /// What a verification found.
@@ -24,46 +33,79 @@ pub struct Verification {
     pub outcome: Checked,
     /// Check by check.
     pub checks: Vec<Check>,
+    /// Whether files were other than at the beginning, before the commands were run; `None` outside a repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<bool>,
+    /// Files of the checks themselves that are other than at the beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub check_changed: Vec<String>,
 }
 
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// The command, or what was looked at.
+    /// The command in backticks, or what was looked at.
     pub what: String,
-    /// Whether it speaks for the claim.
+    /// Whether it supports the claim.
     pub passed: bool,
-    /// What was found, where it does not.
+    /// What was found, if it does not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub found: String,
+}
+
+impl Check {
+    /// Why it failed, in one line: the command with the last line of its output, or what was found.
+    pub fn failure(&self) -> String {
+        let last = self.found.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        if self.is_command() { format!("{}: {last}", self.what) } else { last.to_owned() }
+    }
+
+    fn is_command(&self) -> bool {
+        self.what.starts_with('`')
+    }
 }
 
 impl Verification {
     /// What speaks against the claim, in words for the agent.
     pub fn findings(&self) -> String {
         let mut out = String::new();
-        for check in self.checks.iter().filter(|check| !check.passed) {
-            let _ = write!(out, "{} failed:\n{}\n", check.what, check.found.trim_end());
+        for check in self.failed() {
+            let _ = match check.is_command() {
+                true => writeln!(out, "{} failed:\n{}", check.what, check.found.trim_end()),
+                false => writeln!(out, "{}", check.found.trim_end()),
+            };
         }
         out
     }
+
+    /// The checks that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter().filter(|check| !check.passed)
+    }
 }
 
-/// What is checked.
-#[derive(Debug)]
-pub struct Claimed<'a> {
+/// What is checked, and with what.
+pub struct CheckContext<'a> {
     /// Where the agent worked.
     pub directory: &'a Path,
-    /// The user's commands.
-    pub verify: &'a [String],
-    /// The repository's own test command.
-    pub test_command: Option<&'a str>,
-    /// Whether the task asks for changes to files.
-    pub changes: bool,
+    /// The commands: the user's, and the repository's own test command.
+    pub commands: Vec<&'a str>,
+    /// Whether the task asks for changes to files, as the agent reported.
+    pub changes: Option<bool>,
+    /// Whether it asks for them whatever the agent reports.
+    pub expect_changes: bool,
+    /// What the commands showed before the first turn.
+    pub baseline: Option<BaselineOutcome>,
+    /// Run the original's copy of a check that was changed, too.
+    pub strict: bool,
     /// The files, and how they were at the beginning; `None` outside a repository.
     pub files: Option<(&'a Snapshots, &'a str)>,
-    /// The most that it may take.
-    pub timeout: Option<Duration>,
+    /// The most that one command may take.
+    pub timeout: Duration,
+    /// When all of it must have ended.
+    pub until: Option<Instant>,
+    /// Hears which command is about to be run, and how long it may take.
+    pub told: &'a dyn Fn(&str, Duration),
 }
 
 /// A verification that did not come to its end.
@@ -75,79 +117,143 @@ pub enum Cut {
     GivenUp(&'static str),
 }
 
-/// Checks a claim. The first check that fails is the last: what follows stands on it.
+impl CheckContext<'_> {
+    /// How long a command may take that begins now.
+    fn limit(&self) -> Duration {
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        left.unwrap_or(self.timeout).min(self.timeout)
+    }
+
+    /// Runs one of the commands in `directory`.
+    async fn run(
+        &self,
+        processes: &Processes,
+        text: &str,
+        directory: &Path,
+    ) -> Result<CommandOutput, AutoError> {
+        let limit = self.limit();
+        (self.told)(text, limit);
+        processes.shell(text, directory, limit, &[], KEEP).await
+    }
+
+    /// Whether a change was asked for, if nothing but the claim was there to tell; with commands, it has to be said.
+    fn asks_for_changes(&self) -> bool {
+        let silent = self.commands.is_empty();
+        self.expect_changes || self.changes.unwrap_or(silent)
+    }
+}
+
+/// Checks the work. The first check that fails is the last: what follows stands on it.
 ///
 /// A command that passes and changes files is run once more, on what it left: that is what the user will find.
 pub async fn verify(
     processes: &Processes,
-    claimed: &Claimed<'_>,
+    context: &CheckContext<'_>,
 ) -> Result<Result<Verification, Cut>, AutoError> {
-    let until = claimed.timeout.map(|timeout| Instant::now() + timeout);
-    let first = once(processes, claimed, until).await?;
-    if let (Ok((found, Some(before))), Some((snapshots, _))) = (&first, claimed.files)
-        && found.outcome == Checked::Passed
-        && snapshots.capture(processes).await? != *before
+    let found = match once(processes, context).await? {
+        Ok((found, Some(before))) if found.outcome == Checked::Passed => {
+            let moved = match context.files {
+                Some((snapshots, _)) => snapshots.capture(processes).await? != before,
+                None => false,
+            };
+            if moved { once(processes, context).await? } else { Ok((found, Some(before))) }
+        }
+        other => other,
+    };
+    let (mut found, now) = match found {
+        Ok(found) => found,
+        Err(cut) => return Ok(Err(cut)),
+    };
+    if let (Checked::Passed, Some((snapshots, base)), Some(now)) =
+        (found.outcome, context.files, now.as_deref())
     {
-        return Ok(once(processes, claimed, until).await?.map(|(found, _)| found));
+        match changes(processes, snapshots, base, now).await {
+            Ok(changed) => {
+                let own = own_files::of(&context.commands, context.directory, snapshots.root(), &changed);
+                found.check_changed = own.iter().map(|change| change.path.clone()).collect();
+                if context.strict && !own.is_empty() {
+                    match copy::run_originals(processes, context, now, &own).await? {
+                        Ok(checks) => found.checks.extend(checks),
+                        Err(cut) => return Ok(Err(cut)),
+                    }
+                }
+            }
+            // The agent may have pruned what the files were at the beginning.
+            Err(AutoError::Git { said, .. }) if context.strict => {
+                let found_here = format!("whether a check was changed cannot be told: {said}");
+                found.checks.push(looked("the checks are the original ones", found_here));
+            }
+            Err(AutoError::Git { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        if found.failed().next().is_some() {
+            found.outcome = Checked::Refuted;
+        }
     }
-    Ok(first.map(|(found, _)| found))
+    Ok(Ok(found))
 }
 
 /// One look at everything, and the files before the commands.
 async fn once(
     processes: &Processes,
-    claimed: &Claimed<'_>,
-    until: Option<Instant>,
+    context: &CheckContext<'_>,
 ) -> Result<Result<(Verification, Option<String>), Cut>, AutoError> {
     let mut checks = Vec::new();
     let mut before = None;
-    if let Some((snapshots, base)) = claimed.files {
+    let mut changed = None;
+    if let Some((snapshots, base)) = context.files {
         let now = snapshots.capture(processes).await?;
-        if claimed.changes {
-            let found = if now == base { "no file is other than at the beginning" } else { "" };
-            checks.push(looked("the files changed", found.to_owned()));
-        }
+        changed = Some(now != base);
         let markers = snapshots.markers(processes, base, &now).await?;
         checks.push(looked("no conflict markers", markers.join("\n")));
         before = Some(now);
     }
-    let commands = claimed.verify.iter().map(String::as_str).chain(claimed.test_command);
-    let mut commanded = false;
-    for text in commands {
-        if checks.iter().any(|check| !check.passed) {
+    for text in &context.commands {
+        if checks.iter().any(|check: &Check| !check.passed) {
             break;
         }
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let timeout = left.unwrap_or(TIMEOUT).min(TIMEOUT);
-        let output = processes.shell(text, claimed.directory, timeout, &[], KEEP).await?;
-        if output.late && left.is_some_and(|left| left <= TIMEOUT) {
-            return Ok(Err(Cut::Late));
-        }
-        commanded = true;
-        checks.push(judged(text, &output));
+        let output = context.run(processes, text, context.directory).await?;
+        checks.push(judged(text, &output, context.timeout));
     }
-    let outcome = match (checks.iter().all(|check| check.passed), commanded) {
-        (false, _) => Checked::Refuted,
-        (true, true) => Checked::Passed,
-        (true, false) => Checked::Unproved,
+    let refuted = checks.iter().any(|check| !check.passed);
+    // A check that turned shows more than what git sees of the files.
+    let turned = !context.commands.is_empty() && context.baseline == Some(BaselineOutcome::Red);
+    let outcome = if refuted {
+        Checked::Refuted
+    } else if changed == Some(false) && !turned && context.asks_for_changes() {
+        checks.push(looked("a file changed", "no file changed since the beginning of the run".to_owned()));
+        Checked::Unchanged
+    } else if context.commands.is_empty() {
+        Checked::Unproved
+    } else {
+        Checked::Passed
     };
-    Ok(Ok((Verification { outcome, checks }, before)))
+    Ok(Ok((Verification { outcome, checks, changed, check_changed: Vec::new() }, before)))
 }
 
 fn looked(what: &str, found: String) -> Check {
     Check { what: what.to_owned(), passed: found.is_empty(), found }
 }
 
-fn judged(text: &str, output: &CommandOutput) -> Check {
+fn judged(text: &str, output: &CommandOutput, timeout: Duration) -> Check {
     let what = format!("`{text}`");
     if output.exit.success() && !output.late {
         return Check { what, passed: true, found: String::new() };
     }
-    let end = if output.late { "took too long".to_owned() } else { format!("ended with {}", output.exit) };
-    let found = format!(
-        "it {end}\n{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Check { what, passed: false, found }
+    Check { what, passed: false, found: told(output, timeout) }
+}
+
+/// How a command ended, and what it printed. The last line is what a person is shown, so the reason comes last.
+fn told(output: &CommandOutput, timeout: Duration) -> String {
+    let printed = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).trim_end().to_owned());
+    let end = if output.late {
+        format!("it took too long and was ended; --verify-timeout is {timeout:?}")
+    } else {
+        format!("it ended with {}", output.exit)
+    };
+    let [stdout, stderr] = printed;
+    // What was printed before it was ended does not tell why it failed.
+    let parts = if output.late { [stdout, stderr, end] } else { [end, stdout, stderr] };
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("\n")
 }

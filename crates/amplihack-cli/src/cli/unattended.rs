@@ -16,6 +16,18 @@ pub(crate) struct Unattended {
     /// A shell command that exits with 0 when the task is done; may be repeated
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     pub verify: Vec<String>,
+    /// End a --verify command after this time, such as 90s; default: 10min
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub verify_timeout: Option<Duration>,
+    /// Begin without running the --verify commands first
+    #[arg(long)]
+    pub no_baseline: bool,
+    /// If the agent changed a check itself, run the original's copy of it too; needs a check that fails at first
+    #[arg(long, conflicts_with = "no_baseline")]
+    pub strict_verify: bool,
+    /// Count a run that changed no file as not done, whatever the agent reports
+    #[arg(long)]
+    pub expect_changes: bool,
     /// Maximum number of turns; default: 10
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_turns: Option<u32>,
@@ -65,6 +77,10 @@ impl Unattended {
     /// Whether anything is asked for.
     pub(crate) fn is_set(&self) -> bool {
         !self.verify.is_empty()
+            || self.verify_timeout.is_some()
+            || self.no_baseline
+            || self.strict_verify
+            || self.expect_changes
             || self.worktree
             || self.of_worktrees().is_some()
             || self.max_turns.is_some()
@@ -143,6 +159,9 @@ pub(crate) struct ParallelArgs {
     /// The tasks: one per line, or separated by lines of ---; with --race, the whole file is one task; - is stdin
     #[arg(long, value_name = "F|-")]
     pub task_file: PathBuf,
+    /// Take each line as a task, even where the file looks like Markdown
+    #[arg(long, conflicts_with = "race")]
+    pub one_per_line: bool,
     /// The agents, which get the tasks in turn; default: the one in charge here
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = agent)]
     pub agents: Vec<AgentBinary>,

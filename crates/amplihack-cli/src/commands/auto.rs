@@ -19,7 +19,7 @@ use amplihack_utils::launcher_context::SessionId;
 
 use crate::cli::{AutoArgs, AutoCommand, LaunchArgs, OutputFormat, Running, Unattended};
 use crate::commands::{current_dir, runtime};
-use crate::input::{Terminals, gather, text_of, utf8};
+use crate::input::{Terminals, gather, task_text, utf8};
 use crate::ui::{self, Failure};
 
 pub(super) mod board;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: AutoArgs, env: &Env) -> Result<u8, Failure> {
     }
     let task = match (task, task_file) {
         (Some(task), _) => utf8(task, "the task")?,
-        (None, Some(path)) => text_of(&path)?,
+        (None, Some(path)) => task_text(&path)?,
         (None, None) => {
             return Err(Failure::usage(
                 "there is no task",
@@ -141,6 +141,10 @@ impl<'a> House<'a> {
         let mut spec = Spec {
             fallback: unattended.fallback,
             verify: unattended.verify,
+            verify_timeout: unattended.verify_timeout.unwrap_or(new.verify_timeout),
+            no_baseline: unattended.no_baseline,
+            strict_verify: unattended.strict_verify,
+            expect_changes: unattended.expect_changes,
             max_turns: unattended.max_turns.unwrap_or(new.max_turns),
             end_on_denial: running.fail_on_denial,
             budget: amplihack_orchestration::budget::Budget {
@@ -198,8 +202,8 @@ impl<'a> House<'a> {
     }
 
     fn drive(&self, json: bool, work: Work) -> Result<u8, Failure> {
-        let board = Board::new(json);
-        let told = |id: &SessionId, progress: &Progress| board.told(id, progress);
+        let board = Board::new(json, Vec::new(), self.env);
+        let told = |id: &SessionId, progress: &Progress| board.take(0, id, progress);
         // Nobody gives a single run up.
         let never = tokio::sync::watch::Sender::new(Lane::Open);
         let place = self.place(&told, never.subscribe(), None);

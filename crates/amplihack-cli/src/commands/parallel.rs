@@ -2,10 +2,11 @@
 
 use std::cell::RefCell;
 use std::fmt::Write;
+use std::path::Path;
 
 use amplihack_agent::AgentBinary;
 use amplihack_orchestration::budget::{SharedBudget, tokens};
-use amplihack_orchestration::parallel::{Job, at_once, tasks};
+use amplihack_orchestration::parallel::{Job, at_once, is_ambiguous, tasks, title};
 use amplihack_orchestration::race::{Race, code};
 use amplihack_orchestration::{AutoError, Progress, Spec, Summary, begin};
 use amplihack_session::Interrupts;
@@ -19,21 +20,25 @@ use super::auto::board::Board;
 use super::auto::{House, ticking, warn_of_permissions};
 use super::runtime;
 use crate::cli::{ParallelArgs, Running, Unattended};
-use crate::input::text_of;
+use crate::input::task_text;
 use crate::ui::{self, Failure, line};
 
 /// Runs the command and returns the exit code.
 pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
     let interrupts = Interrupts::listen();
-    let ParallelArgs { task_file, agents, max, race, running, unattended } = args;
+    let ParallelArgs { task_file, one_per_line, agents, max, race, running, unattended } = args;
     let unattended = Unattended { worktree: true, ..unattended };
-    let text = text_of(&task_file)?;
+    let text = task_text(&task_file)?;
     let house = House::open(env, interrupts)?;
     let agents = if agents.is_empty() { vec![house.in_charge()] } else { agents };
     let asked: Vec<(AgentBinary, String)> = if race {
         agents.into_iter().map(|agent| (agent, text.clone())).collect()
     } else {
-        agents.into_iter().cycle().zip(tasks(&text)).collect()
+        let parts = tasks(&text);
+        if !one_per_line && is_ambiguous(&text) {
+            return Err(cut_unseen(&task_file, &parts));
+        }
+        agents.into_iter().cycle().zip(parts).collect()
     };
     if asked.is_empty() {
         return Err(Failure::usage(
@@ -50,6 +55,7 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
         .collect::<Result<Vec<_>, _>>()?;
     // In a race all have to be under way, whatever else was asked for.
     let max = if race { specs.len() } else { usize::try_from(max).unwrap_or(1) };
+    show_tasks(&specs, race, running.json)?;
     let results = drive(&house, &specs, max, race, &running)?;
     let arrived = results.arrived.into_inner();
     let winner = race.then(|| {
@@ -99,16 +105,19 @@ fn drive(
     racing: bool,
     running: &Running,
 ) -> Result<Results, Failure> {
-    let board = Board::new(running.json);
-    let told = |id: &SessionId, progress: &Progress| board.told(id, progress);
+    let titles = specs.iter().map(|spec| label(spec, racing)).collect();
+    let board = &Board::new(running.json, titles, house.env);
+    let told: Vec<_> = (0..specs.len())
+        .map(|number| move |id: &SessionId, progress: &Progress| board.take(number, id, progress))
+        .collect();
     let race = Race::of(specs.len());
     let budget = specs.first().map(|spec| spec.budget).unwrap_or_default();
     let shared = budget.is_set().then(|| SharedBudget::new(budget, max.min(specs.len())));
     let arrived = RefCell::new(Vec::new());
     let mut jobs: Vec<Job<'_, Result<Summary, AutoError>>> = Vec::new();
-    for (number, spec) in specs.iter().enumerate() {
+    for ((number, spec), told) in specs.iter().enumerate().zip(&told) {
         let Some(lane) = race.lane(number) else { continue };
-        jobs.push(Box::pin(begin(house.place(&told, lane, shared.as_ref()), spec.clone())));
+        jobs.push(Box::pin(begin(house.place(told, lane, shared.as_ref()), spec.clone())));
     }
     let done = |number: usize, result: &Result<Summary, AutoError>| {
         arrived.borrow_mut().push(number);
@@ -119,13 +128,51 @@ fn drive(
             _ => {}
         }
     };
-    let ends = runtime()?.block_on(ticking(&board, at_once(jobs, max, &done)));
+    let ends = runtime()?.block_on(ticking(board, at_once(jobs, max, &done)));
     Ok(Results { ends, arrived })
 }
 
 /// Whether a run that failed with `error` was begun at all: the others wait for a resume.
 fn is_begun(error: &AutoError) -> bool {
     !matches!(error, AutoError::GivenUp | AutoError::Interrupted { .. } | AutoError::BudgetSpent { .. })
+}
+
+/// What names a run for a person: the first words of its task; in a race, its agent.
+fn label(spec: &Spec, racing: bool) -> String {
+    if racing { spec.agent.to_string() } else { title(&spec.task) }
+}
+
+/// Shows the tasks before any of them begins.
+fn show_tasks(specs: &[Spec], race: bool, json: bool) -> Result<(), Failure> {
+    if json {
+        let task = |(number, spec): (usize, &Spec)| json!({ "task": number + 1, "agent": spec.agent, "title": title(&spec.task) });
+        let tasks: Vec<Value> = specs.iter().enumerate().map(task).collect();
+        return ui::data(&line(&json!({ "type": "tasks", "tasks": tasks }))?);
+    }
+    if let Some(spec) = specs.first().filter(|_| race) {
+        ui::note("one task", title(&spec.task));
+        return Ok(());
+    }
+    for (number, spec) in specs.iter().enumerate() {
+        ui::note(&format!("task {}", number + 1), format_args!("{} ({})", title(&spec.task), spec.agent));
+    }
+    Ok(())
+}
+
+/// Refuses a file that its author may have meant as fewer tasks than it has lines.
+fn cut_unseen(file: &Path, parts: &[String]) -> Failure {
+    const SHOWN: usize = 8;
+    let mut message = format!("{} looks like Markdown, and would be {} tasks:", file.display(), parts.len());
+    for (number, part) in parts.iter().take(SHOWN).enumerate() {
+        let _ = write!(message, "\n  task {}: {}", number + 1, title(part));
+    }
+    if parts.len() > SHOWN {
+        let _ = write!(message, "\n  … and {} more", parts.len() - SHOWN);
+    }
+    Failure::usage(
+        message,
+        "separate the tasks by lines of ---, or give --one-per-line if each line is a task",
+    )
 }
 
 /// One row of the table.
@@ -149,6 +196,9 @@ impl TaskRow<'_> {
                 "evidence": summary.end.evidence,
                 "turns": summary.turns,
                 "used": summary.end.usage,
+                "baseline": summary.baseline.as_ref().map(|baseline| baseline.outcome),
+                "limit": summary.limit,
+                "check_changed": summary.check_changed,
                 "won": won,
                 "worktree": summary.worktree.as_ref().map(|tree| &tree.path),
                 "branch": summary.worktree.as_ref().map(|tree| &tree.branch),

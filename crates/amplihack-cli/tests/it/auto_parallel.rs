@@ -85,7 +85,7 @@ fn a_person_gets_one_table() {
     let file = sandbox.root().join("tasks");
     let args = ["parallel", "--task-file", file.to_str().unwrap(), "--agents", "claude", "--verify", "true"];
     let output = prepare(&sandbox, &args).output();
-    output.assert_code(0).assert_stderr_has("turn 1 of 10: claude, clarify");
+    output.assert_code(0).assert_stderr_has("task 1 (one): turn 1 of 10: claude, execute");
     assert_eq!(output.stdout_text().matches("verified").count(), 2);
     output.assert_stdout_has("task  agent");
     sandbox.write("empty", "\n\n");

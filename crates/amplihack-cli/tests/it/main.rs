@@ -9,10 +9,13 @@
 mod amp;
 mod audit;
 mod auto;
+mod auto_board;
 mod auto_budget;
+mod auto_ends;
 mod auto_hostile;
 mod auto_kill;
 mod auto_parallel;
+mod auto_verify;
 mod bad_input;
 mod bad_places;
 mod completions;

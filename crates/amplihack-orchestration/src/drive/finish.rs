@@ -35,6 +35,9 @@ impl Drive<'_> {
             agent: story.agent,
             turns: story.turns.last().map_or(0, |last| last.turn),
             changed: story.ended.as_ref().and_then(|ended| ended.changed),
+            baseline: story.baseline.clone(),
+            limit: story.ended.as_ref().and_then(|ended| ended.limit),
+            check_changed: story.ended.as_ref().map_or_else(Vec::new, |ended| ended.check_changed.clone()),
             worktree: kept,
         };
         if let Some(shared) = self.place.shared {
@@ -49,19 +52,23 @@ impl Drive<'_> {
             used: summary.end.usage,
             denied: summary.end.denials.rules().to_vec(),
             changed: summary.changed,
+            baseline: summary.baseline.as_ref().map(|baseline| baseline.outcome),
+            limit: summary.limit,
+            check_changed: summary.check_changed.clone(),
+            headline: summary.headline(),
         });
         Ok(summary)
     }
 
     /// The end of the run with what is known of it by now.
-    fn run_end(&self, outcome: RunOutcome, reason: String) -> RunEnd {
+    pub(super) fn run_end(&self, outcome: RunOutcome, reason: String) -> RunEnd {
         let story = &self.journal.story;
         let answers = || story.turns.iter().filter_map(|turn| turn.answer.as_ref());
         let last = answers().next_back().map(|answer| answer.run.evidence);
         let signal = self.place.interrupts.heard().filter(|_| outcome == RunOutcome::Interrupted);
         let evidence = match outcome {
             RunOutcome::Verified => Evidence::Verification,
-            RunOutcome::Claimed => Evidence::Claim,
+            RunOutcome::Claimed | RunOutcome::NothingDone => Evidence::Claim,
             RunOutcome::Budget => Evidence::Usage,
             RunOutcome::Deadline => Evidence::Clock,
             RunOutcome::Interrupted if signal.is_some() => Evidence::Signal,
@@ -80,7 +87,7 @@ impl Drive<'_> {
     }
 
     /// Keeps the diff, lets the worktree go or stay, and writes down the end.
-    async fn close(&mut self, end: RunOutcome, reason: String) -> Result<Option<Tree>, AutoError> {
+    pub(super) async fn close(&mut self, end: RunOutcome, reason: String) -> Result<Option<Tree>, AutoError> {
         let changed = match self.keep_diff().await {
             Err(AutoError::Interrupted { signal }) => {
                 self.notice(format!("no diff is kept: signal {} came again", signal.as_raw()));
@@ -100,7 +107,10 @@ impl Drive<'_> {
             _ => self.run_end(end, reason),
         };
         let is_complete = run.is_success();
-        self.journal.write_at(at, Entry::Ended { run, changed })?;
+        let verified = run.outcome() == RunOutcome::Verified;
+        let check_changed = if verified { self.journal.story.check_changed().to_vec() } else { Vec::new() };
+        let limit = self.journal.story.limit().filter(|_| verified);
+        self.journal.write_at(at, Entry::Ended { run, changed, limit, check_changed })?;
         // A resume compares with the files as they were at the beginning.
         if let Some(snapshots) = self.snapshots.as_ref().filter(|_| is_complete) {
             snapshots.forget();

@@ -59,7 +59,7 @@ impl Drive<'_> {
         let mut live = live.unwrap_or_else(|| look(started));
         let used = live.last_look(heard.session(), recorded.record.usage);
         if let Some(end) = recorded.record.end {
-            return self.answered(turn, heard.answer(end, used, None));
+            return self.answered(turn, heard.answer(end, used, None), None);
         }
         let session = heard.session().or(live.session()).map(str::to_owned);
         self.interrupted = session.is_some();
@@ -151,7 +151,8 @@ impl Drive<'_> {
         for notice in notices {
             self.notice(notice);
         }
-        self.answered(ask.turn, over)
+        let tree = if over.stop.is_none() { self.files().await? } else { None };
+        self.answered(ask.turn, over, tree)
     }
 
     async fn watch(
@@ -189,7 +190,7 @@ impl Drive<'_> {
     }
 
     /// Writes down how a turn went, and whether it was the last.
-    fn answered(&mut self, turn: u32, over: Over) -> Result<(), AutoError> {
+    fn answered(&mut self, turn: u32, over: Over, tree: Option<String>) -> Result<(), AutoError> {
         let Over { answer, used, text, denied, mut stop } = over;
         let how = how(&answer);
         if matches!(stop, Some((Stop::Budget, _))) && self.has_share_left(&used) {
@@ -201,7 +202,7 @@ impl Drive<'_> {
             self.tell(&Progress::Answered { turn, how: "ended".to_owned() });
             return self.journal.write(Entry::Stopped { why, reason });
         }
-        self.journal.write(Entry::Answered { turn, answer, used, text, denied })?;
+        self.journal.write(Entry::Answered { turn, answer, used, text, denied, tree })?;
         self.tell(&Progress::Answered { turn, how });
         let used = self.journal.story.meter.totals();
         self.tell(&Progress::Used { used });
@@ -238,11 +239,11 @@ fn how(answer: &Answer) -> String {
     match (answer.run.outcome(), claim) {
         _ if answer.cut => "cut".to_owned(),
         (outcome, Some(status)) if outcome.is_success() => match status {
-            Status::Done => "says done".to_owned(),
-            Status::Working => "says working".to_owned(),
-            Status::Blocked => "says blocked".to_owned(),
+            Status::Done => "reports done".to_owned(),
+            Status::Working => "reports working".to_owned(),
+            Status::Blocked => "reports blocked".to_owned(),
         },
-        (outcome, None) if outcome.is_success() => "says nothing of its state".to_owned(),
+        (outcome, None) if outcome.is_success() => "reports no status".to_owned(),
         (RunOutcome::Failed, _) => format!("failed: {}", answer.run.reason()),
         (outcome, _) if answer.run.event.kind.is_some() => format!("{outcome}: {}", answer.run.reason()),
         (outcome, _) => outcome.to_string(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use amplihack_agent::AgentBinary;
+use amplihack_agent::event::RunOutcome;
 use amplihack_session::RunEnd;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -11,8 +12,8 @@ use serde::Serialize;
 use super::Entry;
 use crate::budget::{Meter, Used};
 use crate::spec::Spec;
-use crate::turns::{Answer, Checked, Phase, TurnInput, TurnOutput, Turns};
-use crate::verify::Verification;
+use crate::turns::{Answer, Checked, Files, Phase, TurnInput, TurnOutput, Turns};
+use crate::verify::{Baseline, BaselineOutcome, Verification};
 use crate::worktree::Tree;
 
 /// A turn, as it is known.
@@ -50,6 +51,12 @@ pub struct RecordedEnd {
     /// Whether files are other than at the beginning; `None` outside a repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<bool>,
+    /// The limit, or other end, at which a verification found the work done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<RunOutcome>,
+    /// Files of the checks themselves that are other than at the beginning.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub check_changed: Vec<String>,
     /// Whether the command that tells it was started.
     pub notified: bool,
 }
@@ -65,6 +72,8 @@ pub struct Story {
     pub prepared: bool,
     /// The state of the files at the beginning.
     pub base: Option<String>,
+    /// What the checks showed before the first turn; `None` without checks.
+    pub baseline: Option<Baseline>,
     /// When it began.
     pub began: Timestamp,
     /// What is to be done next.
@@ -89,6 +98,10 @@ pub struct Story {
     pub meter: Meter,
     /// Messages of the user that were told, by file.
     pub told: Vec<String>,
+    /// The state of the files when they were last looked at.
+    tree: Option<String>,
+    /// The check that failed last, if no file has changed since.
+    refuted_by: Option<String>,
     sessions: BTreeMap<AgentBinary, String>,
     machine: Turns,
     stopped: Option<String>,
@@ -102,6 +115,9 @@ impl Story {
             worktree,
             prepared: false,
             base: None,
+            baseline: None,
+            tree: None,
+            refuted_by: None,
             began: at,
             next,
             agent: spec.agent,
@@ -131,7 +147,18 @@ impl Story {
                 self.sessions.clear();
             }
             Entry::Prepared => self.prepared = true,
-            Entry::Based { tree } => self.base = Some(tree.clone()),
+            Entry::Based { tree } => {
+                self.base = Some(tree.clone());
+                self.tree = Some(tree.clone());
+            }
+            Entry::Baseline { baseline } => {
+                match baseline.outcome {
+                    BaselineOutcome::Green => self.machine.set_baseline(true),
+                    BaselineOutcome::Red => self.machine.set_baseline(false),
+                    BaselineOutcome::CouldNotRun | BaselineOutcome::Skipped => {}
+                }
+                self.baseline = Some(baseline.clone());
+            }
             Entry::Driven { pid, start_time } => self.driver = Some((*pid, *start_time)),
             Entry::Asked { turn, phase, agent, launch, appended, .. } => {
                 self.agent = *agent;
@@ -152,31 +179,35 @@ impl Story {
                     last.launches.push(launch.clone());
                 }
             }
-            Entry::Answered { answer, used, text, denied, .. } => {
+            Entry::Answered { answer, used, text, denied, tree, .. } => {
                 self.answered(answer, text.as_deref(), denied);
                 self.used(used);
                 // What a turn that failed was to mend is still to be mended.
                 if answer.cut || answer.run.is_success() {
                     self.findings = None;
                 }
-                self.step(TurnInput::Answered(answer.clone()));
+                let files = self.files(tree.as_deref());
+                self.step(TurnInput::Answered { answer: answer.clone(), files });
             }
-            Entry::Broken { used, .. } => self.used(used),
-            Entry::Checked { verdict, .. } => {
-                if let Some(last) = self.turns.last_mut() {
-                    last.verdict = Some(verdict.clone());
-                }
-                if verdict.outcome == Checked::Refuted {
-                    self.findings = Some(verdict.findings());
-                }
-                self.step(TurnInput::Checked { outcome: verdict.outcome });
+            Entry::Broken { used, .. } => {
+                self.used(used);
+                self.files(None);
+                self.machine.set_worked();
             }
+            Entry::Checked { verdict, tree, .. } => self.checked(verdict, tree.as_deref()),
             Entry::Stopped { why, reason } => {
                 self.stopped = Some(reason.clone());
                 self.step(TurnInput::Stopped { why: *why });
             }
-            Entry::Ended { run, changed } => {
-                self.ended = Some(RecordedEnd { run: run.clone(), at, changed: *changed, notified: false });
+            Entry::Ended { run, changed, limit, check_changed } => {
+                self.ended = Some(RecordedEnd {
+                    run: run.clone(),
+                    at,
+                    changed: *changed,
+                    limit: *limit,
+                    check_changed: check_changed.clone(),
+                    notified: false,
+                });
             }
             Entry::Notified => {
                 if let Some(ended) = &mut self.ended {
@@ -184,6 +215,47 @@ impl Story {
                 }
             }
         }
+    }
+
+    /// What became of the files since they were last looked at, which are those of `tree` now.
+    fn files(&mut self, tree: Option<&str>) -> Files {
+        let files = match (self.tree.as_deref(), tree) {
+            (Some(before), Some(now)) if before == now => Files::Unchanged,
+            (Some(_), Some(_)) => Files::Changed,
+            _ => Files::Unknown,
+        };
+        if files != Files::Unchanged {
+            self.refuted_by = None;
+        }
+        self.tree = tree.map(str::to_owned);
+        files
+    }
+
+    fn checked(&mut self, verdict: &Verification, tree: Option<&str>) {
+        if let Some(last) = self.turns.last_mut() {
+            last.verdict = Some(verdict.clone());
+        }
+        if matches!(verdict.outcome, Checked::Refuted | Checked::Unchanged) {
+            self.findings = Some(verdict.findings());
+        }
+        let failed = verdict.failed().next().map(|check| check.what.clone());
+        let repeated = failed.is_some() && failed == self.refuted_by;
+        // What the check itself wrote is no work.
+        self.tree = tree.map(str::to_owned);
+        self.refuted_by = failed.filter(|_| tree.is_some());
+        let changed = self.base.as_deref().zip(tree).map(|(base, now)| base != now);
+        self.step(TurnInput::Checked { outcome: verdict.outcome, changed, repeated });
+    }
+
+    /// The limit, or other end, at which a verification found the work done.
+    pub fn limit(&self) -> Option<RunOutcome> {
+        self.ended.as_ref().map_or_else(|| self.machine.limit(), |ended| ended.limit)
+    }
+
+    /// Files of the checks themselves that were changed, by the last verification.
+    pub fn check_changed(&self) -> &[String] {
+        let last = self.turns.iter().rev().find_map(|turn| turn.verdict.as_ref());
+        last.map_or(&[], |verdict| &verdict.check_changed)
     }
 
     fn step(&mut self, input: TurnInput) {

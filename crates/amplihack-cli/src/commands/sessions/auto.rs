@@ -5,6 +5,7 @@ use std::path::Path;
 
 use amplihack_orchestration::budget::tokens;
 use amplihack_orchestration::drive::diff_path;
+use amplihack_orchestration::headline;
 use amplihack_orchestration::journal::{Story, TurnRecord, all, find, read};
 use amplihack_orchestration::progress::{checked_name, phase_name};
 use amplihack_utils::launcher_context::SessionId;
@@ -82,6 +83,9 @@ fn object(id: &SessionId, story: &Story, diff: Option<&str>) -> Value {
         "began": story.began,
         "ended": story.ended.as_ref().map(|ended| ended.at),
         "changed": story.ended.as_ref().and_then(|ended| ended.changed),
+        "baseline": story.baseline,
+        "limit": story.limit(),
+        "check_changed": story.ended.as_ref().map_or(&[][..], |ended| &ended.check_changed),
         "end": story.ended.as_ref().map(|ended| &ended.run),
         "turns": story.turns,
         "usage": story.meter.totals(),
@@ -98,6 +102,11 @@ fn text(id: &SessionId, story: &Story, diff: &str) -> String {
     fact("state", story.state());
     if let Some(ended) = &story.ended {
         fact("reason", ended.run.reason());
+        let baseline = story.baseline.as_ref();
+        fact("end", &headline(&ended.run, baseline, ended.limit, &ended.check_changed));
+    }
+    for check in story.baseline.iter().flat_map(|baseline| &baseline.checks) {
+        fact("before the first turn", &format!("{}: `{}`", check.outcome.name(), check.command));
     }
     fact("directory", &story.directory().display().to_string());
     if let Some(tree) = &story.worktree {
@@ -147,8 +156,8 @@ pub(super) fn how(turn: &TurnRecord) -> String {
         Some(claim) => {
             let status = serde_json::to_value(claim.status).unwrap_or_default();
             let summary = claim.summary.as_deref().unwrap_or_default();
-            format!("says {}: {summary}", status.as_str().unwrap_or_default())
+            format!("reports {}: {summary}", status.as_str().unwrap_or_default())
         }
-        None => "says nothing of its state".to_owned(),
+        None => "reports no status".to_owned(),
     }
 }

@@ -75,7 +75,22 @@ fn phase() -> Value {
 
 fn verification() -> Value {
     let check = object([("what", text()), ("passed", flag()), ("found?", text())]);
-    object([("outcome", words(&["passed", "unproved", "refuted"])), ("checks", list(check))])
+    object([
+        ("outcome", words(&["passed", "unproved", "unchanged", "refuted"])),
+        ("checks", list(check)),
+        ("changed?", flag()),
+        ("check_changed?", list(text())),
+    ])
+}
+
+fn baseline_outcome() -> Value {
+    words(&["red", "green", "could_not_run", "skipped"])
+}
+
+/// What the checks showed before the first turn.
+fn baseline() -> Value {
+    let check = object([("command", text()), ("outcome", baseline_outcome()), ("found?", text())]);
+    object([("outcome", baseline_outcome()), ("checks", list(check)), ("changed?", list(text()))])
 }
 
 fn turn() -> Value {
@@ -124,6 +139,9 @@ fn unattended() -> Value {
         ("began", time()),
         ("ended", nullable(time())),
         ("changed", nullable(flag())),
+        ("baseline", nullable(baseline())),
+        ("limit", nullable(outcome())),
+        ("check_changed", list(text())),
         ("turns", list(turn())),
         ("usage", usage()),
         ("diff", nullable(text())),
@@ -143,9 +161,15 @@ fn progress() -> Vec<Value> {
         ("used", usage()),
         ("denied", list(text())),
         ("changed?", flag()),
+        ("baseline?", baseline_outcome()),
+        ("limit?", outcome()),
+        ("check_changed?", list(text())),
     ];
+    let checking = [("turn", count()), ("command", text()), ("limit_seconds", count())];
     vec![
         tagged("began", began),
+        tagged("baseline", [("baseline", baseline())]),
+        tagged("checking", checking),
         tagged("turn", turn),
         tagged("did", [("what", text())]),
         tagged("used", [("used", usage())]),
@@ -156,12 +180,13 @@ fn progress() -> Vec<Value> {
     ]
 }
 
-fn with_run() -> Vec<Value> {
-    progress().into_iter().map(|one| merged(one, &object([("run", text())]))).collect()
+/// The objects of a run, with `keys` that name it.
+fn with_run(keys: &Value) -> Vec<Value> {
+    progress().into_iter().map(|one| merged(one, keys)).collect()
 }
 
 pub(super) fn auto() -> Value {
-    json!({ "oneOf": with_run() })
+    json!({ "oneOf": with_run(&object([("run", text())])) })
 }
 
 pub(super) fn parallel() -> Value {
@@ -174,6 +199,9 @@ pub(super) fn parallel() -> Value {
         ("evidence", evidence()),
         ("turns", count()),
         ("used", usage()),
+        ("baseline", nullable(baseline_outcome())),
+        ("limit", nullable(outcome())),
+        ("check_changed", list(text())),
         ("won", flag()),
         ("worktree", nullable(text())),
         ("branch", nullable(text())),
@@ -186,7 +214,9 @@ pub(super) fn parallel() -> Value {
         ("error", text()),
         ("won", json!({ "const": false })),
     ]);
-    let mut all = with_run();
+    let task = object([("task", count()), ("agent", agent()), ("title", text())]);
+    let mut all = with_run(&object([("run", text()), ("task", count()), ("title", text())]));
+    all.push(tagged("tasks", [("tasks", list(task))]));
     all.push(tagged("table", [("runs", list(any_of([ended, failed])))]));
     json!({ "oneOf": all })
 }

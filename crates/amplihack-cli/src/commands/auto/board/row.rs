@@ -1,0 +1,286 @@
+//! One run on a terminal: a line that fits, and why its last check failed.
+
+use std::time::Duration;
+
+use amplihack_agent::AgentBinary;
+use amplihack_agent::event::{RunOutcome, Totals};
+use amplihack_export::visible;
+use amplihack_orchestration::Progress;
+use amplihack_orchestration::budget::tokens;
+use amplihack_orchestration::progress::{checked_name, phase_name};
+use amplihack_orchestration::turns::Checked;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Columns for the number and the first words of a task.
+const TITLE: usize = 24;
+/// The least columns for what a run does.
+const STATE: usize = 20;
+
+/// A run, as its line shows it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Row {
+    agent: Option<AgentBinary>,
+    turn: u32,
+    of: u32,
+    state: String,
+    /// The check that runs: its command, when it began, and how long it may take.
+    checking: Option<(String, Duration, Duration)>,
+    /// Why the last check failed.
+    failed: Option<String>,
+    used: Totals,
+    /// The outcome, the end in one line, and when it came.
+    ended: Option<(RunOutcome, String, Duration)>,
+}
+
+/// A line of the terminal, with its color.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) text: String,
+    pub(super) color: Option<Color>,
+}
+
+/// What a line is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Color {
+    /// A success.
+    Green,
+    /// An end that is none.
+    Red,
+    /// A check that failed.
+    Yellow,
+}
+
+impl Color {
+    /// The sequence that switches it on.
+    pub(super) const fn sequence(self) -> &'static str {
+        match self {
+            Self::Green => "\x1b[32m",
+            Self::Red => "\x1b[31m",
+            Self::Yellow => "\x1b[33m",
+        }
+    }
+}
+
+impl Row {
+    /// Takes in what happened, `elapsed` after the beginning.
+    pub(super) fn take(&mut self, progress: &Progress, elapsed: Duration) {
+        match progress {
+            Progress::Checking { .. } | Progress::Used { .. } | Progress::Notice { .. } => {}
+            _ => self.checking = None,
+        }
+        match progress {
+            Progress::Began { .. } => "begins".clone_into(&mut self.state),
+            Progress::Baseline { baseline } => self.state = format!("checks are {}", baseline.outcome.name()),
+            Progress::Checking { command, limit_seconds, .. } => {
+                self.checking = Some((command.clone(), elapsed, Duration::from_secs(*limit_seconds)));
+            }
+            Progress::Turn { turn, of, phase, agent, .. } => {
+                (self.turn, self.of, self.agent) = (*turn, *of, Some(*agent));
+                phase_name(*phase).clone_into(&mut self.state);
+            }
+            Progress::Did { what } => self.state.clone_from(what),
+            Progress::Used { used } => self.used = *used,
+            Progress::Answered { how, .. } => self.state.clone_from(how),
+            Progress::Checked { verdict, .. } => {
+                checked_name(verdict.outcome).clone_into(&mut self.state);
+                self.failed = verdict.failed().next().map(|check| match verdict.outcome {
+                    Checked::Unchanged => check.failure(),
+                    _ => format!("check failed: {}", check.failure()),
+                });
+            }
+            Progress::Ended { end, used, headline, .. } => {
+                self.used = *used;
+                self.ended = Some((*end, headline.clone(), elapsed));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the run has ended.
+    pub(super) const fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// The lines of the run of the task `title`, `elapsed` after the beginning, in `width` columns.
+    pub(super) fn lines(&self, title: Option<&str>, elapsed: Duration, width: usize) -> Vec<Line> {
+        let elapsed = self.ended.as_ref().map_or(elapsed, |(.., at)| *at);
+        let title =
+            title.map_or_else(String::new, |title| format!("{} ", padded(title, TITLE.min(width / 3))));
+        let cost = self.used.cost_usd.map_or_else(String::new, |cost| format!(" ${cost:.4}"));
+        let figures = format!(" · {} tokens{cost} · {}", tokens(&self.used), clock(elapsed));
+        let agent = self.agent.map_or("-", AgentBinary::name);
+        let left = match &self.ended {
+            Some(_) => title,
+            None => format!("{title}{agent} {}/{} ", self.turn, self.of),
+        };
+        let state = match (&self.ended, &self.checking) {
+            (Some((_, headline, _)), _) => headline.clone(),
+            (None, Some((command, since, limit))) => {
+                let time = format!(" ({} of {})", clock(elapsed.saturating_sub(*since)), clock(*limit));
+                let room =
+                    width.saturating_sub(left.width() + figures.width() + time.width() + "checking: ".len());
+                // The command gives way, not the time.
+                format!("checking: {}{time}", fitted(&visible(command).replace('\n', " "), room.max(4)))
+            }
+            (None, None) => self.state.clone(),
+        };
+        let state = visible(&state).replace('\n', " ");
+        let room = width.saturating_sub(left.width() + figures.width());
+        // In a narrow terminal the figures give way.
+        let text = if room < STATE {
+            fitted(&format!("{left}{state}"), width)
+        } else {
+            format!("{left}{}{figures}", fitted(&state, room))
+        };
+        let color =
+            self.ended.as_ref().map(|(end, ..)| if end.is_success() { Color::Green } else { Color::Red });
+        let mut lines = vec![Line { text, color }];
+        if let (None, Some(failed)) = (&self.ended, &self.failed) {
+            let text = fitted(&format!("    {}", visible(failed).replace('\n', " ")), width);
+            lines.push(Line { text, color: Some(Color::Yellow) });
+        }
+        lines
+    }
+}
+
+/// `text`, or its beginning and an ellipsis, in at most `width` columns.
+pub(crate) fn fitted(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        used += c.width().unwrap_or_default();
+        if used >= width {
+            break;
+        }
+        out.push(c);
+    }
+    out + "…"
+}
+
+/// `text` in exactly `width` columns.
+fn padded(text: &str, width: usize) -> String {
+    let text = fitted(text, width);
+    let missing = width.saturating_sub(text.width());
+    text + &" ".repeat(missing)
+}
+
+/// A time as a clock shows it.
+pub(crate) fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use amplihack_orchestration::turns::Phase;
+    use amplihack_orchestration::verify::{Check, Verification};
+    use amplihack_session::Evidence;
+
+    use super::*;
+
+    fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    fn at_work() -> Row {
+        let mut row = Row::default();
+        let turn = Progress::Turn {
+            turn: 2,
+            of: 10,
+            phase: Phase::Execute,
+            agent: AgentBinary::Codex,
+            launch: "l".to_owned(),
+        };
+        row.take(&turn, seconds(1));
+        row.take(&Progress::Did { what: "calls Bash".to_owned() }, seconds(2));
+        let used = Totals { input_tokens: 1200, output_tokens: 34, cost_usd: Some(0.5), ..Totals::default() };
+        row.take(&Progress::Used { used }, seconds(3));
+        row
+    }
+
+    fn refuted(found: &str) -> Progress {
+        let check = Check { what: "`cargo test`".to_owned(), passed: false, found: found.to_owned() };
+        let verdict = Verification {
+            outcome: Checked::Refuted,
+            checks: vec![check],
+            changed: Some(true),
+            check_changed: Vec::new(),
+        };
+        Progress::Checked { turn: 2, verdict }
+    }
+
+    fn ended(end: RunOutcome, headline: &str) -> Progress {
+        Progress::Ended {
+            end,
+            reason: String::new(),
+            evidence: Evidence::Nothing,
+            turns: 2,
+            used: Totals { input_tokens: 9, ..Totals::default() },
+            denied: Vec::new(),
+            changed: None,
+            baseline: None,
+            limit: None,
+            check_changed: Vec::new(),
+            headline: headline.to_owned(),
+        }
+    }
+
+    fn shown(row: &Row, title: Option<&str>, elapsed: u64, width: usize) -> String {
+        let lines: Vec<String> =
+            row.lines(title, seconds(elapsed), width).into_iter().map(|line| line.text).collect();
+        for line in &lines {
+            assert!(line.width() <= width, "{} columns: {line}", line.width());
+        }
+        lines.join("\n")
+    }
+
+    #[test]
+    fn a_run_is_one_line_that_fits() {
+        let row = at_work();
+        let title = Some("2 修正解析器，使它接受所有輸入 and more of it");
+        insta::assert_snapshot!(
+            [
+                shown(&row, None, 75, 80),
+                shown(&row, Some("1 fix the parser"), 75, 80),
+                shown(&row, title, 4000, 80),
+                shown(&row, title, 75, 40),
+            ]
+            .join("\n"),
+            @r"
+        "
+        );
+    }
+
+    #[test]
+    fn a_check_is_shown_while_it_runs_and_why_it_failed_after_it() {
+        let mut row = at_work();
+        let command = "cargo test --workspace --all-features --no-fail-fast".to_owned();
+        row.take(&Progress::Checking { turn: 2, command, limit_seconds: 600 }, seconds(10));
+        let checking = shown(&row, Some("1 fix the parser"), 22, 80);
+        row.take(
+            &refuted("it ended with exit code 101\nrunning 3 tests\n\ntest result: FAILED. 2 failed\n"),
+            seconds(30),
+        );
+        let failed = shown(&row, Some("1 fix the parser"), 31, 80);
+        row.take(&Progress::Did { what: "calls \u{1b}[31mBash".to_owned() }, seconds(40));
+        insta::assert_snapshot!([checking, failed, shown(&row, None, 41, 80)].join("\n"), @r"
+        ");
+    }
+
+    #[test]
+    fn an_end_is_one_line_whose_clock_stands_still() {
+        let mut row = at_work();
+        row.take(&refuted("no"), seconds(50));
+        row.take(&ended(RunOutcome::Verified, "verified (red → green): the check passed"), seconds(61));
+        let lines = row.lines(Some("1 fix the parser"), seconds(900), 80);
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0].color, Some(Color::Green));
+        assert!(lines[0].text.ends_with(" · 9 tokens · 1:01"), "{lines:?}");
+        row.take(&ended(RunOutcome::Stalled, "stalled: x"), seconds(70));
+        assert_eq!(row.lines(None, seconds(900), 80)[0].color, Some(Color::Red));
+    }
+}

@@ -1,0 +1,130 @@
+//! The original's check on the agent's work: a copy of the files in which the check's own files are as they were at the beginning.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use amplihack_utils::fs::create_private_dir;
+
+use super::own_files::Change;
+use super::{Check, CheckContext, Cut, judged};
+use crate::error::AutoError;
+use crate::process::Processes;
+use crate::snapshots::Snapshots;
+
+/// Runs the commands in a copy of the files of `now` in which `own` are the original ones.
+///
+/// Files that git ignores are links to those of the agent: dependencies and build results cannot be isolated. The copy is no
+/// repository.
+pub(super) async fn run_originals(
+    processes: &Processes,
+    context: &CheckContext<'_>,
+    now: &str,
+    own: &[&Change],
+) -> Result<Result<Vec<Check>, Cut>, AutoError> {
+    let Some((snapshots, _)) = context.files else { return Ok(Ok(Vec::new())) };
+    let copy = Copy { processes, snapshots, top: snapshots.scratch() };
+    copy.remove();
+    let made = copy.make(now, own).await;
+    let result = match made {
+        Ok(()) => copy.check(context, own).await,
+        Err(error) => Err(error),
+    };
+    copy.remove();
+    result
+}
+
+/// A copy of a repository's files.
+struct Copy<'a> {
+    processes: &'a Processes,
+    snapshots: &'a Snapshots,
+    top: PathBuf,
+}
+
+impl Copy<'_> {
+    async fn make(&self, now: &str, own: &[&Change]) -> Result<(), AutoError> {
+        create_private_dir(&self.top).map_err(AutoError::file(&self.top))?;
+        self.git(&["read-tree", now]).await?;
+        for change in own {
+            let path = OsStr::from_bytes(&change.raw);
+            let args: Vec<&OsStr> = match &change.before {
+                Some((mode, object)) => {
+                    let args = ["update-index", "--add", "--cacheinfo", mode, object].map(OsStr::new);
+                    args.into_iter().chain([path]).collect()
+                }
+                None => ["update-index", "--force-remove", "--"]
+                    .map(OsStr::new)
+                    .into_iter()
+                    .chain([path])
+                    .collect(),
+            };
+            self.git(&args).await?;
+        }
+        let mut prefix = std::ffi::OsString::from("--prefix=");
+        prefix.push(self.files());
+        prefix.push("/");
+        self.git(&[OsStr::new("checkout-index"), OsStr::new("--all"), OsStr::new("--force"), &prefix])
+            .await?;
+        self.link_ignored().await
+    }
+
+    /// Links what git ignores, a directory as a whole.
+    async fn link_ignored(&self) -> Result<(), AutoError> {
+        let args = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"];
+        let said = self
+            .processes
+            .git("list ignored files", self.snapshots.root(), &self.snapshots.env(), args)
+            .await?;
+        for raw in said.split(|byte| *byte == 0).filter(|raw| !raw.is_empty()) {
+            let raw = raw.strip_suffix(b"/").unwrap_or(raw);
+            let path = Path::new(OsStr::from_bytes(raw));
+            let link = self.files().join(path);
+            if let Some(parent) = link.parent() {
+                std::fs::create_dir_all(parent).map_err(AutoError::file(parent))?;
+            }
+            // One that the copy has already is the original's.
+            let _ = std::os::unix::fs::symlink(self.snapshots.root().join(path), &link);
+        }
+        Ok(())
+    }
+
+    async fn check(
+        &self,
+        context: &CheckContext<'_>,
+        own: &[&Change],
+    ) -> Result<Result<Vec<Check>, Cut>, AutoError> {
+        let inside = context.directory.strip_prefix(self.snapshots.root()).unwrap_or(Path::new(""));
+        let directory = self.files().join(inside);
+        let names: Vec<&str> = own.iter().map(|change| change.path.as_str()).collect();
+        let mut checks = Vec::new();
+        for text in &context.commands {
+            let output = context.run(self.processes, text, &directory).await?;
+            let mut check = judged(text, &output, context.timeout);
+            check.what = format!("{} with the original {}", check.what, names.join(", "));
+            let passed = check.passed;
+            checks.push(check);
+            if !passed {
+                break;
+            }
+        }
+        Ok(Ok(checks))
+    }
+
+    async fn git<A: AsRef<OsStr>>(&self, args: &[A]) -> Result<(), AutoError> {
+        let mut env: Vec<(&'static str, PathBuf)> =
+            self.snapshots.env().into_iter().map(|(name, value)| (name, value.to_owned())).collect();
+        env.retain(|(name, _)| *name != "GIT_INDEX_FILE");
+        env.push(("GIT_INDEX_FILE", self.top.join("index")));
+        let env: Vec<(&str, &Path)> = env.iter().map(|(name, value)| (*name, value.as_path())).collect();
+        self.processes.git("copy the files", self.snapshots.root(), &env, args).await.map(drop)
+    }
+
+    fn files(&self) -> PathBuf {
+        self.top.join("files")
+    }
+
+    fn remove(&self) {
+        // What stays is removed with the run.
+        let _ = std::fs::remove_dir_all(&self.top);
+    }
+}

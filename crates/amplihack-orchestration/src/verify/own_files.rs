@@ -1,0 +1,356 @@
+//! The files that a check is or reads: its script, tests, the configuration of builds and of continuous integration.
+//!
+//! An agent that changes one of them may have changed the verdict and not the work.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use amplihack_policy::Limits;
+use amplihack_policy::shell::{Command, RedirectKind, commands};
+
+use crate::error::AutoError;
+use crate::process::Processes;
+use crate::snapshots::Snapshots;
+
+/// Programs that look at what they are given: what they name is the work, not the check.
+const LOOKS: &[&str] = &[
+    "test", "[", "[[", "grep", "egrep", "fgrep", "rg", "cat", "head", "tail", "wc", "ls", "stat", "find",
+    "file", "sort", "uniq", "cut", "tr", "sed", "awk", "echo", "printf", "true", "false", ":", "cd", "git",
+    "tee", "cp", "mv", "rm", "mkdir", "touch", "sleep", "jq", "exit", "wait", "date", "read",
+];
+/// Programs that compare the work with what is expected.
+const COMPARES: &[&str] = &["diff", "cmp", "sha256sum", "md5sum", "cksum"];
+/// Files that say what a test command runs.
+const BUILD_FILES: &[&str] = &[
+    "package.json",
+    "makefile",
+    "gnumakefile",
+    "justfile",
+    "tox.ini",
+    "noxfile.py",
+    "pyproject.toml",
+    "setup.cfg",
+    "pytest.ini",
+    "cargo.toml",
+    "build.rs",
+    "go.mod",
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "cmakelists.txt",
+    "meson.build",
+    "rakefile",
+    "composer.json",
+    "mix.exs",
+    "deno.json",
+    "nextest.toml",
+    ".coveragerc",
+    ".mocharc.json",
+    "phpunit.xml",
+    "build.sbt",
+    "gemfile",
+];
+/// Files and directories of continuous integration.
+const INTEGRATION: &[&str] = &[
+    ".github/workflows/",
+    ".gitlab-ci.yml",
+    ".circleci/",
+    ".travis.yml",
+    "jenkinsfile",
+    "azure-pipelines.yml",
+    ".buildkite/",
+];
+/// Directories of tests.
+const TEST_DIRECTORIES: &[&str] =
+    &["test", "tests", "__tests__", "spec", "specs", "e2e", "__snapshots__", "testdata"];
+/// Scripts that are read for what they run in their turn, at most.
+const MOST_SCRIPTS: usize = 32;
+/// The longest script that is read, in bytes.
+const MAX_SCRIPT: u64 = 256 * 1024;
+
+/// A file that differs between two snapshots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// Its path from the top of the repository, for people.
+    pub(crate) path: String,
+    /// The path as git has it.
+    pub(crate) raw: Vec<u8>,
+    /// Its mode and object in the first snapshot; `None` for one that is new.
+    pub(crate) before: Option<(String, String)>,
+}
+
+/// What differs between two snapshots.
+pub(crate) async fn changes(
+    processes: &Processes,
+    snapshots: &Snapshots,
+    before: &str,
+    after: &str,
+) -> Result<Vec<Change>, AutoError> {
+    let args = ["diff", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", before, after, "--"];
+    let said = processes.git("compare the files", snapshots.root(), &snapshots.env(), args).await?;
+    Ok(parse(&said))
+}
+
+/// `:OLDMODE NEWMODE OLD NEW STATUS`, then the path, each with a NUL behind it.
+fn parse(said: &[u8]) -> Vec<Change> {
+    let mut fields = said.split(|byte| *byte == 0);
+    let mut found = Vec::new();
+    while let (Some(head), Some(raw)) = (fields.next(), fields.next()) {
+        let head = String::from_utf8_lossy(head);
+        let mut words = head.trim_start_matches(':').split(' ');
+        let (mode, object) = (words.next().unwrap_or_default(), words.nth(1).unwrap_or_default());
+        let before = mode.bytes().any(|digit| digit != b'0').then(|| (mode.to_owned(), object.to_owned()));
+        found.push(Change { path: String::from_utf8_lossy(raw).into_owned(), raw: raw.to_owned(), before });
+    }
+    found
+}
+
+/// Those of `changed` that a check of `texts`, run in `directory` of the repository `root`, is or reads.
+pub(super) fn of<'a>(
+    texts: &[&str],
+    directory: &Path,
+    root: &Path,
+    changed: &'a [Change],
+) -> Vec<&'a Change> {
+    let mut reader = Reader { root, named: BTreeSet::new(), compared: BTreeSet::new(), runs: false, read: 0 };
+    for text in texts {
+        reader.script(text, directory);
+    }
+    let own = |change: &&Change| {
+        let path = Path::new(OsStr::from_bytes(&change.raw));
+        reader.named.contains(path)
+            || (change.before.is_some() && reader.compared.contains(path))
+            || (reader.runs && is_of_tests(&change.path))
+    };
+    changed.iter().filter(own).collect()
+}
+
+/// Reads scripts for the files that they name.
+struct Reader<'a> {
+    root: &'a Path,
+    /// What is run, or given to what is run.
+    named: BTreeSet<PathBuf>,
+    /// What the work is compared with.
+    compared: BTreeSet<PathBuf>,
+    /// Something is run that may run tests.
+    runs: bool,
+    read: usize,
+}
+
+impl Reader<'_> {
+    fn script(&mut self, text: &str, directory: &Path) {
+        for command in commands(text.as_bytes(), &Limits::default()).commands {
+            self.command(&command, directory);
+        }
+    }
+
+    fn command(&mut self, command: &Command, directory: &Path) {
+        let Some(program) = command.program() else { return };
+        let mut here = directory.to_owned();
+        for target in command.cds.iter().filter_map(amplihack_policy::shell::Word::literal) {
+            here.push(target);
+        }
+        if LOOKS.contains(&program.as_str()) {
+            return;
+        }
+        let reads = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+        let words = command.words.iter().chain(reads.map(|redirect| &redirect.target));
+        let words: Vec<String> = words.filter_map(amplihack_policy::shell::Word::literal).collect();
+        if COMPARES.contains(&program.as_str()) {
+            let compared: Vec<PathBuf> =
+                words.iter().skip(1).filter_map(|word| self.inside(&here, word)).collect();
+            return self.compared.extend(compared);
+        }
+        self.runs = true;
+        for word in &words {
+            // `tests/test_a.py::test_b`, `--config=jest.json`
+            let word = word.split_once("::").map_or(word.as_str(), |(path, _)| path);
+            let value =
+                word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |(_, value)| value);
+            let Some(path) = self.inside(&here, value) else { continue };
+            let full = self.root.join(&path);
+            if !full.is_dir() && self.named.insert(path) {
+                self.follow(&full, &here);
+            }
+        }
+        match program.as_str() {
+            "npm" | "npx" | "yarn" | "pnpm" | "bun" => self.package(&here),
+            "make" | "gmake" => self.makefile(&here),
+            _ => {}
+        }
+    }
+
+    /// What a shell script runs in its turn.
+    fn follow(&mut self, path: &Path, directory: &Path) {
+        let Some(text) = self.text(path) else { return };
+        let is_shell = text.lines().next().is_some_and(|line| line.starts_with("#!") && line.contains("sh"));
+        if is_shell || path.extension().is_some_and(|end| end == "sh") {
+            self.script(&text, directory);
+        }
+    }
+
+    /// What the scripts of a package run.
+    fn package(&mut self, directory: &Path) {
+        let Some(text) = self.text(&directory.join("package.json")) else { return };
+        let Ok(package) = serde_json::from_str::<serde_json::Value>(&text) else { return };
+        let scripts = package["scripts"].as_object().into_iter().flat_map(|scripts| scripts.values());
+        for script in scripts.filter_map(serde_json::Value::as_str) {
+            self.script(script, directory);
+        }
+    }
+
+    /// What the recipes of a makefile run.
+    fn makefile(&mut self, directory: &Path) {
+        for name in ["GNUmakefile", "makefile", "Makefile"] {
+            let Some(text) = self.text(&directory.join(name)) else { continue };
+            let recipes = text.lines().filter_map(|line| line.strip_prefix('\t'));
+            let recipes: Vec<&str> = recipes.map(|line| line.trim_start_matches(['@', '-', '+'])).collect();
+            return self.script(&recipes.join("\n"), directory);
+        }
+    }
+
+    fn text(&mut self, path: &Path) -> Option<String> {
+        self.read += 1;
+        let bytes =
+            amplihack_utils::fs::read_regular(path, MAX_SCRIPT).ok().filter(|_| self.read <= MOST_SCRIPTS)?;
+        String::from_utf8(bytes).ok()
+    }
+
+    /// `word` as a path from the top of the repository; `None` for one outside of it, and for an option.
+    fn inside(&self, directory: &Path, word: &str) -> Option<PathBuf> {
+        if word.is_empty() || word.starts_with('-') {
+            return None;
+        }
+        let mut path = PathBuf::new();
+        for part in directory.join(word).components() {
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir => drop(path.pop()),
+                part => path.push(part),
+            }
+        }
+        path.strip_prefix(self.root).ok().filter(|path| !path.as_os_str().is_empty()).map(Path::to_owned)
+    }
+}
+
+/// Whether a file belongs to tests, to what configures them, or to continuous integration, by its usual name.
+fn is_of_tests(path: &str) -> bool {
+    let path = path.to_lowercase();
+    let (directories, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let in_tests = directories.split('/').any(|directory| TEST_DIRECTORIES.contains(&directory));
+    let named = stem.starts_with("test_")
+        || ["_test", "_tests", "_spec", ".test", ".spec"].iter().any(|end| stem.ends_with(end))
+        || ["tests.rs", "conftest.py"].contains(&name)
+        || [".bats", ".snap"].iter().any(|end| name.ends_with(end))
+        || ["test.java", "tests.java", "test.kt", "tests.cs", "test.php", "spec.scala"]
+            .iter()
+            .any(|end| name.ends_with(end))
+        || ["jest.config.", "vitest.config.", "karma.conf.", "playwright.config."]
+            .iter()
+            .any(|start| name.starts_with(start));
+    let integrates = INTEGRATION
+        .iter()
+        .any(|place| if place.ends_with('/') { path.starts_with(place) } else { path == *place });
+    in_tests || named || integrates || BUILD_FILES.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(paths: &[&str]) -> Vec<Change> {
+        let one = |path: &&str| Change {
+            path: (*path).to_owned(),
+            raw: path.as_bytes().to_owned(),
+            before: (!path.starts_with("new")).then(|| ("100644".to_owned(), "0".to_owned())),
+        };
+        paths.iter().map(one).collect()
+    }
+
+    fn own(root: &Path, text: &str, paths: &[&str]) -> Vec<String> {
+        let changed = changed(paths);
+        of(&[text], root, root, &changed).into_iter().map(|change| change.path.clone()).collect()
+    }
+
+    #[test]
+    fn a_check_is_its_script_and_what_that_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        std::fs::create_dir(root.join("ci")).unwrap();
+        std::fs::write(root.join("check.sh"), "#!/bin/sh\n. ci/lib.sh\npython3 ci/probe.py\n").unwrap();
+        std::fs::write(root.join("package.json"), r#"{"scripts":{"test":"node checks/all.js"}}"#).unwrap();
+        std::fs::write(root.join("Makefile"), "check:\n\t@python3 verify.py\n").unwrap();
+        let paths = [
+            "check.sh",
+            "ci/lib.sh",
+            "ci/probe.py",
+            "src/a.c",
+            "checks/all.js",
+            "verify.py",
+            "expected",
+            "new",
+        ];
+        for (text, expected) in [
+            ("./check.sh", &["check.sh", "ci/lib.sh", "ci/probe.py"][..]),
+            ("sh -c 'bash ./check.sh'", &["check.sh", "ci/lib.sh", "ci/probe.py"]),
+            ("sh < check.sh", &["check.sh", "ci/lib.sh", "ci/probe.py"]),
+            ("cd ci && ../check.sh", &["check.sh"]),
+            ("npm test", &["checks/all.js"]),
+            ("make check", &["verify.py"]),
+            ("pytest ci/probe.py::test_a --rootdir=src/a.c", &["ci/probe.py", "src/a.c"]),
+            // What is looked at is the work; what it is compared with is not.
+            ("test -e src/a.c && grep -q x src/a.c", &[]),
+            ("./run | diff expected new", &["expected"]),
+        ] {
+            assert_eq!(own(root, text, &paths), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn tests_and_their_configuration_count_where_anything_is_run() {
+        let paths = [
+            "tests/a.rs",
+            "src/test_a.py",
+            "a/b_test.go",
+            "x.test.ts",
+            "x.spec.js",
+            "ConfTest.py",
+            "conftest.py",
+            "Cargo.toml",
+            ".github/workflows/ci.yml",
+            "src/main.rs",
+            "src/latest.py",
+            "docs/testing.md",
+            "contest/a.c",
+        ];
+        let root = Path::new("/nowhere");
+        let found = own(root, "cargo test", &paths);
+        assert_eq!(
+            found,
+            [
+                "tests/a.rs",
+                "src/test_a.py",
+                "a/b_test.go",
+                "x.test.ts",
+                "x.spec.js",
+                "ConfTest.py",
+                "conftest.py",
+                "Cargo.toml",
+                ".github/workflows/ci.yml"
+            ]
+        );
+        assert_eq!(own(root, "test -e tests/a.rs", &paths), [""; 0]);
+    }
+
+    #[test]
+    fn what_git_lists_is_read_with_its_objects() {
+        let raw = b":100644 100755 aaa bbb M\0a b\xff\0:000000 100644 000 ccc A\0n\n\0";
+        let found = parse(raw);
+        assert_eq!(found[0].raw, b"a b\xff");
+        assert_eq!(found[0].before, Some(("100644".to_owned(), "aaa".to_owned())));
+        assert_eq!((found[1].path.as_str(), &found[1].before), ("n\n", &None));
+    }
+}
