@@ -245,7 +245,8 @@ fn judged(text: &str, output: &CommandOutput, timeout: Duration) -> Check {
 
 /// How a command ended, and what it printed. The last line is what a person is shown, so the reason comes last.
 fn told(output: &CommandOutput, timeout: Duration) -> String {
-    let printed = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).trim_end().to_owned());
+    let printed =
+        [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).trim_end().to_owned());
     let end = if output.late {
         format!("it took too long and was ended; --verify-timeout is {timeout:?}")
     } else {
