@@ -223,6 +223,8 @@ pub struct Turns {
     green_before: Option<bool>,
     /// Something was done since the last verification.
     worked: bool,
+    /// The last verification refuted the work.
+    refuted: bool,
     /// The agent reported no status with what is being verified.
     unclaimed: bool,
     /// The agent reported that no change was asked for.
@@ -250,6 +252,7 @@ impl Turns {
             lost_session: false,
             green_before: None,
             worked: false,
+            refuted: false,
             unclaimed: false,
             no_change_asked: false,
             sent_back: false,
@@ -337,6 +340,8 @@ impl Turns {
             None if self.rules.has_checks && files == Files::Changed && self.green_before != Some(true) => {
                 TurnOutput::Verify
             }
+            // Nothing was done about what the check found.
+            None if self.refuted && files == Files::Unchanged => TurnOutput::Verify,
             Some(Status::Working) | None if self.denied_in_vain > 1 => self.conclude(
                 RunOutcome::Stalled,
                 "calls were denied in two turns in a row, and no file changed in them",
@@ -347,6 +352,7 @@ impl Turns {
 
     fn checked(&mut self, outcome: Checked, changed: Option<bool>, repeated: bool) -> TurnOutput {
         self.worked = false;
+        self.refuted = outcome == Checked::Refuted;
         if let Some((end, reason)) = self.pending.take() {
             // Nobody claims to be done: the work, or a check that turned, has to show it.
             let turned = self.green_before == Some(false) || changed == Some(true);

@@ -287,7 +287,13 @@ fn turns_that_lead_nowhere_are_a_stall() {
     assert_eq!(phase(&turns.step(checked(Checked::Refuted))), Phase::Adjust);
     let _ = turns.step(claims(Status::Done));
     let again = TurnInput::Checked { outcome: Checked::Refuted, changed: Some(true), repeated: true };
-    assert_eq!(end(&turns.step(again)), RunOutcome::Stalled);
+    assert_eq!(end(&turns.clone().step(again.clone())), RunOutcome::Stalled);
+    let mut silent_one = Turns::new(Rules { direct: true, ..CHECKED });
+    let _ = silent_one.step(TurnInput::Begin);
+    let _ = silent_one.step(silent(Files::Changed));
+    let _ = silent_one.step(checked(Checked::Refuted));
+    assert_eq!(silent_one.step(silent(Files::Unchanged)), TurnOutput::Verify);
+    assert_eq!(end(&silent_one.step(again)), RunOutcome::Stalled);
     // Denied twice in a row without a change; a plan needs none.
     let denied = |files| TurnInput::Answered {
         answer: Answer { denials: 2, ..answer(success(), Some(Status::Working)) },

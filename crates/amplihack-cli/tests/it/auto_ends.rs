@@ -33,7 +33,7 @@ fn every_end_is_verified() {
     let endless = "echo x > made; i=0; while :; do i=$((i+1)); call $i true$i false; sleep 0.05; done";
     assert_verified_at(&run(endless, &["--budget-tokens", "100"]), "budget");
     assert_verified_at(&run("echo x > made; say a; sleep 60", &["--idle-timeout", "700ms"]), "stalled");
-    assert_verified_at(&run("echo x > made; exit 3", &[]), "failed");
+    assert_verified_at(&run("echo x > made; exit 3", &[]), "no_result");
     assert_verified_at(&run("echo x > made; result blocked", &[]), "failed");
     // A check that still fails changes nothing, and runs once.
     let output = run("result working", &["--max-turns", "1"]);
@@ -55,7 +55,7 @@ fn the_limit_stands_beside_the_success() {
 fn a_check_that_was_green_proves_nothing_of_work_that_was_not_done() {
     // Nothing changed, nobody claims anything, and the check passed before: that is no success.
     for (body, end, code) in
-        [("result working", "max_turns", 1), ("exit 3", "failed", 1), ("result blocked", "failed", 1)]
+        [("result working", "max_turns", 1), ("exit 3", "no_result", 1), ("result blocked", "failed", 1)]
     {
         let output = auto(&claude(body), &["--verify", "true", "--max-turns", "2"]).output();
         assert_ended(&output, end, code);

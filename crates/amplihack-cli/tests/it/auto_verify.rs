@@ -56,6 +56,8 @@ fn a_check_that_turned_is_told_from_one_that_was_green_already() {
 fn a_check_that_cannot_run_is_refused_before_the_agent_is_asked() {
     let sandbox = claude("result done");
     sandbox.write("work/check.sh", "exit 0\n");
+    sandbox.run("git", ["add", "-A"]).assert_code(0);
+    sandbox.run("git", ["commit", "-qm", "check"]).assert_code(0);
     for (check, said) in
         [("pytset -q", "pytset"), ("./check.sh", "ermission denied"), ("exit 127", "exit code 127")]
     {

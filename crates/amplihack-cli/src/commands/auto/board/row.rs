@@ -14,7 +14,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Columns for the number and the first words of a task.
 const TITLE: usize = 24;
 /// The least columns for what a run does.
-const STATE: usize = 20;
+const STATE: usize = 28;
 
 /// A run, as its line shows it.
 #[derive(Debug, Clone, Default)]
@@ -101,37 +101,43 @@ impl Row {
         self.ended.is_some()
     }
 
+    /// What it used, and its time.
+    fn figures(&self, elapsed: Duration) -> String {
+        let cost = self.used.cost_usd.map_or_else(String::new, |cost| format!(" ${cost:.4}"));
+        format!(" · {} tokens{cost} · {}", tokens(&self.used), clock(elapsed))
+    }
+
+    /// What it does, or its end, in at most `room` columns.
+    fn state(&self, elapsed: Duration, room: usize) -> String {
+        let shown = |text: &str| visible(text).replace('\n', " ");
+        match (&self.ended, &self.checking) {
+            (Some((_, headline, _)), _) => fitted(&shown(headline), room),
+            (None, Some((command, since, limit))) => {
+                let time = format!(" ({} of {})", clock(elapsed.saturating_sub(*since)), clock(*limit));
+                // The command gives way, not the time.
+                let room = room.saturating_sub(time.width() + "checking: ".len());
+                format!("checking: {}{time}", fitted(&shown(command), room))
+            }
+            (None, None) => fitted(&shown(&self.state), room),
+        }
+    }
+
     /// The lines of the run of the task `title`, `elapsed` after the beginning, in `width` columns.
     pub(super) fn lines(&self, title: Option<&str>, elapsed: Duration, width: usize) -> Vec<Line> {
         let elapsed = self.ended.as_ref().map_or(elapsed, |(.., at)| *at);
-        let title =
-            title.map_or_else(String::new, |title| format!("{} ", padded(title, TITLE.min(width / 3))));
-        let cost = self.used.cost_usd.map_or_else(String::new, |cost| format!(" ${cost:.4}"));
-        let figures = format!(" · {} tokens{cost} · {}", tokens(&self.used), clock(elapsed));
+        let columns = TITLE.min(width / 3);
+        let title = title.map_or_else(String::new, |title| format!("{} ", padded(&visible(title), columns)));
         let agent = self.agent.map_or("-", AgentBinary::name);
         let left = match &self.ended {
             Some(_) => title,
             None => format!("{title}{agent} {}/{} ", self.turn, self.of),
         };
-        let state = match (&self.ended, &self.checking) {
-            (Some((_, headline, _)), _) => headline.clone(),
-            (None, Some((command, since, limit))) => {
-                let time = format!(" ({} of {})", clock(elapsed.saturating_sub(*since)), clock(*limit));
-                let room =
-                    width.saturating_sub(left.width() + figures.width() + time.width() + "checking: ".len());
-                // The command gives way, not the time.
-                format!("checking: {}{time}", fitted(&visible(command).replace('\n', " "), room.max(4)))
-            }
-            (None, None) => self.state.clone(),
-        };
-        let state = visible(&state).replace('\n', " ");
-        let room = width.saturating_sub(left.width() + figures.width());
-        // In a narrow terminal the figures give way.
-        let text = if room < STATE {
-            fitted(&format!("{left}{state}"), width)
-        } else {
-            format!("{left}{}{figures}", fitted(&state, room))
-        };
+        // In a narrow terminal the figures give way, the clock last.
+        let room = width.saturating_sub(left.width());
+        let figures = [self.figures(elapsed), format!(" · {}", clock(elapsed))];
+        let figures = figures.into_iter().find(|figures| STATE + figures.width() <= room).unwrap_or_default();
+        let state = self.state(elapsed, room.saturating_sub(figures.width()));
+        let text = fitted(&format!("{left}{state}{figures}"), width);
         let color =
             self.ended.as_ref().map(|(end, ..)| if end.is_success() { Color::Green } else { Color::Red });
         let mut lines = vec![Line { text, color }];
@@ -251,6 +257,10 @@ mod tests {
             ]
             .join("\n"),
             @r"
+        codex 2/10 calls Bash · 1234 tokens $0.5000 · 1:15
+        1 fix the parser         codex 2/10 calls Bash · 1:15
+        2 修正解析器，使它接受…  codex 2/10 calls Bash · 1:06:40
+        2 修正解析器… codex 2/10 calls Bash
         "
         );
     }
@@ -268,6 +278,11 @@ mod tests {
         let failed = shown(&row, Some("1 fix the parser"), 31, 80);
         row.take(&Progress::Did { what: "calls \u{1b}[31mBash".to_owned() }, seconds(40));
         insta::assert_snapshot!([checking, failed, shown(&row, None, 41, 80)].join("\n"), @r"
+        1 fix the parser         codex 2/10 checking: cargo test… (0:12 of 10:00) · 0:22
+        1 fix the parser         codex 2/10 check failed · 0:31
+            check failed: `cargo test`: test result: FAILED. 2 failed
+        codex 2/10 calls [U+001B][31mBash · 1234 tokens $0.5000 · 0:41
+            check failed: `cargo test`: test result: FAILED. 2 failed
         ");
     }
 
