@@ -11,7 +11,7 @@ use amplihack_testkit::{Output, Run, Sandbox, procs};
 use serde_json::Value;
 
 use crate::auto::{assert_ended, events};
-use crate::world::World;
+use crate::world::{World, real};
 
 const RULE: &str = "guard_disabling/own-files";
 
@@ -118,6 +118,10 @@ fn agents_work_side_by_side_in_worktrees_of_the_default_home() {
 fn works_remotely(agent: AgentBinary) {
     World::with(agent, script(), |world| {
         world.sandbox.link("amplihack", crate::world::amplihack());
+        world.sandbox.link(agent.name(), &real(agent).unwrap());
+        for key in ["CODEX_API_KEY", "COPILOT_GITHUB_TOKEN"] {
+            world.sandbox.set(key, "dummy");
+        }
         let mut args =
             vec!["remote", "start", "--backend", "local", "--agent", agent.name(), "--permissions", "full"];
         for key in KEYS.into_iter().filter(|key| world.sandbox.env().get(key).is_some()) {

@@ -243,6 +243,7 @@ fn submodules_are_said_to_be_missing_or_come_from_the_local_copies() {
     let url = git(&sandbox, &["-C", &format!("{tree}/libs/outer"), "remote", "get-url", "origin"]);
     assert_eq!(url.trim_end(), sandbox.root().canonicalize().unwrap().join("outer").display().to_string());
     // A copy that is nowhere is an error before the run, in words.
+    git(&sandbox, &["submodule", "--quiet", "deinit", "--force", "--", "libs/outer"]);
     fs::remove_dir_all(sandbox.work().join(".git/modules")).unwrap();
     let before = git(&sandbox, &["branch", "--list", "amplihack*"]);
     let output = auto(&sandbox, &["--worktree", "--submodules"]).output();
