@@ -71,7 +71,7 @@ impl Tree {
         let taken = ["rev-parse", "--verify", "--quiet", "refs/heads/amplihack"];
         let taken = processes.git_says(cwd, &[], taken).await?.exit.success();
         let branch = format!("amplihack{}{id}", if taken { '-' } else { '/' });
-        Ok(Self { workdir: path.join(prefix), repository, path, branch, start })
+        Ok(Self { workdir: options::inside(&path, &prefix), repository, path, branch, start })
     }
 
     /// The same worktree where one of `spec` belongs.
@@ -79,7 +79,7 @@ impl Tree {
         let path = spec.worktree_options.base(env, &self.repository)?.join(id);
         options::check(env, &path, spec.guarded)?;
         let inside = self.workdir.strip_prefix(&self.path).unwrap_or("".as_ref());
-        Ok(Self { workdir: path.join(inside), path, ..self.clone() })
+        Ok(Self { workdir: options::inside(&path, inside), path, ..self.clone() })
     }
 
     /// Moves it, if it is there, to where `to` lies.

@@ -35,6 +35,7 @@ mod export_browser;
 mod fakes;
 mod formats;
 mod grid;
+mod guarded_state;
 mod help;
 mod input;
 mod install;

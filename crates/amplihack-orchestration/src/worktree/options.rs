@@ -92,6 +92,11 @@ pub(super) fn check(env: &Env, place: &Path, guarded: bool) -> Result<(), AutoEr
     }
 }
 
+/// `below` in `path`, without a slash at its end where there is nothing below.
+pub(super) fn inside(path: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() { path.to_owned() } else { path.join(below) }
+}
+
 /// `path` with `.` and `..` resolved by its text.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();

@@ -24,3 +24,4 @@ mod ssh;
 mod state;
 mod state_crowd;
 mod support;
+mod work_trees;
