@@ -89,6 +89,11 @@ impl Failure {
         }
     }
 
+    /// The kind of the failure.
+    pub(crate) const fn kind(&self) -> &'static str {
+        self.kind
+    }
+
     /// What failed, in words.
     pub(crate) fn message(&self) -> &str {
         &self.message

@@ -28,6 +28,7 @@ use ask::{Prompted, is_wide, request};
 pub(crate) use check::some_of;
 
 use crate::budget::SharedBudget;
+use crate::changes::RepositoryState;
 use crate::claim::SCHEMA;
 use crate::error::AutoError;
 use crate::journal::{Entry, Journal};
@@ -35,10 +36,10 @@ use crate::process::Processes;
 use crate::progress::{Progress, headline};
 use crate::prompts::{Parts, prompt};
 use crate::race::Lane;
-use crate::snapshots::Snapshots;
+use crate::snapshots::{DiffStat, Snapshots};
 use crate::spec::Spec;
 use crate::turn::why;
-use crate::turns::{Stop, TurnOutput};
+use crate::turns::{Checked, Stop, TurnOutput};
 use crate::verify::Baseline;
 use crate::worktree::Tree;
 
@@ -79,8 +80,16 @@ pub struct Summary {
     pub limit: Option<RunOutcome>,
     /// Files of the checks themselves that were changed.
     pub check_changed: Vec<String>,
+    /// The outcome of the last check of its work; none if none was made.
+    pub check: Option<Checked>,
+    /// The size of what was changed.
+    pub stat: Option<DiffStat>,
+    /// The files that were changed, below the top of the repository.
+    pub files: Vec<PathBuf>,
     /// Its worktree, if that is kept.
     pub worktree: Option<Tree>,
+    /// The reason for which that is kept.
+    pub kept: Option<String>,
 }
 
 impl Summary {
@@ -276,8 +285,16 @@ impl<'a> Drive<'a> {
         self.baseline().await?;
         // After the checks: what they write down is no work of the agent.
         if let (Some(snapshots), None) = (&self.snapshots, &self.journal.story.base) {
-            let tree = snapshots.capture(&self.processes).await?;
-            self.journal.write(Entry::Based { tree })?;
+            let own = self.journal.story.worktree.as_ref();
+            let mut state = RepositoryState::capture(&self.processes, snapshots, own).await?;
+            if let Some(tree) = own.filter(|_| !is_new) {
+                // Somebody worked in it before it was looked at: all that its commit does not have is work.
+                let start = ["rev-parse", &format!("{}^{{tree}}", tree.start)];
+                let start = self.processes.git("look at the commit", &tree.path, &[], start).await?;
+                state = state.with_tree(String::from_utf8_lossy(&start).trim());
+            }
+            state.store(&self.journal.directory)?;
+            self.journal.write(Entry::Based { tree: state.tree, head: state.head })?;
         }
         Ok(())
     }

@@ -149,6 +149,16 @@ pub enum AutoError {
         /// How, in words.
         reason: String,
     },
+    /// Something is not done, since it would lose or overwrite work. Nothing was changed.
+    #[error("{message}")]
+    Refused {
+        /// The kind of the reason.
+        kind: &'static str,
+        /// The reason.
+        message: String,
+        /// What to do instead.
+        hint: String,
+    },
     /// The journal does not tell a run.
     #[error("the journal {} does not tell how the run began", path.display())]
     Damaged {
@@ -190,6 +200,7 @@ impl Explain for AutoError {
             Self::Interrupted { .. } => "interrupted",
             Self::GivenUp => "given_up",
             Self::BudgetSpent { .. } => "budget",
+            Self::Refused { kind, .. } => kind,
             Self::Damaged { .. } => "journal_damaged",
         }
     }
@@ -219,6 +230,7 @@ impl Explain for AutoError {
             Self::NoPrice { agent } => Some(format!(
                 "use --budget-tokens, or set prices.{agent} = \"input=3 output=15\" in config.toml (dollars per million tokens)"
             )),
+            Self::Refused { hint, .. } => Some(hint.clone()),
             Self::Git { what, .. } if what.contains("worktree") || what.contains("repository") => {
                 Some("a worktree needs a repository with a commit: make one, or leave --worktree out where it can be".to_owned())
             }

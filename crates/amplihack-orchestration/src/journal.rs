@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Used;
 use crate::error::AutoError;
 use crate::prompts::shortened;
+use crate::snapshots::DiffStat;
 use crate::spec::Spec;
 use crate::turns::{Answer, Phase, Stop};
 use crate::verify::{Baseline, Verification};
@@ -56,6 +57,9 @@ pub enum Entry {
     Based {
         /// Their state, as git names it.
         tree: String,
+        /// The commit that was checked out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head: Option<String>,
     },
     /// The checks were run before the first turn, or not.
     Baseline {
@@ -134,7 +138,7 @@ pub enum Entry {
     Ended {
         /// The end, with everything that the run used.
         #[serde(flatten)]
-        run: RunEnd,
+        run: Box<RunEnd>,
         /// Whether files are other than at the beginning; unknown outside a repository.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changed: Option<bool>,
@@ -144,6 +148,15 @@ pub enum Entry {
         /// Files of the checks themselves that are other than at the beginning.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         check_changed: Vec<String>,
+        /// The size of what was changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stat: Option<DiffStat>,
+        /// The files that were changed, below the top of the repository.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<PathBuf>,
+        /// The reason for which its worktree is kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<String>,
     },
     /// The command that tells the end is about to be run.
     Notified,

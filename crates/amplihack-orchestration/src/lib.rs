@@ -6,6 +6,7 @@
 
 pub mod append;
 pub mod budget;
+pub mod changes;
 pub mod claim;
 pub mod drive;
 mod error;
@@ -16,6 +17,7 @@ mod process;
 pub mod progress;
 pub mod prompts;
 pub mod race;
+pub mod results;
 pub mod snapshots;
 mod spec;
 pub mod stall;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use amplihack_session::{
-    Deadlines, EndCause, Interrupts, Output, ProcessOutput, RunSpec, leftovers, run_to_end,
+    Deadlines, EndCause, Input, Interrupts, Output, ProcessOutput, RunSpec, leftovers, run_to_end,
 };
 use amplihack_utils::env::Env;
 use amplihack_utils::git::Git;
@@ -31,6 +31,13 @@ pub struct Processes {
     record: Arc<File>,
     id: String,
     interrupts: Interrupts,
+}
+
+/// Where a command's input comes from, and where its output goes instead of memory.
+#[derive(Default)]
+struct Pipes {
+    stdin: Input,
+    file: Option<File>,
 }
 
 /// The output of a command.
@@ -110,12 +117,48 @@ impl Processes {
         answered(what, self.git_says(directory, more, args).await?)
     }
 
+    /// Runs git as [`Self::git`] does, with its output in `file`: for what is too large to be held in memory.
+    pub async fn git_to_file<A: AsRef<OsStr>>(
+        &self,
+        what: &'static str,
+        directory: &Path,
+        more: &[(&str, &Path)],
+        args: impl IntoIterator<Item = A>,
+        file: File,
+    ) -> Result<(), AutoError> {
+        let output = self.git_piped(directory, more, args, Pipes { stdin: Input::Null, file: Some(file) });
+        answered(what, output.await?).map(drop)
+    }
+
+    /// Runs git as [`Self::git`] does, with `stdin` as its standard input.
+    pub async fn git_fed<A: AsRef<OsStr>>(
+        &self,
+        what: &'static str,
+        directory: &Path,
+        more: &[(&str, &Path)],
+        args: impl IntoIterator<Item = A>,
+        stdin: Vec<u8>,
+    ) -> Result<Vec<u8>, AutoError> {
+        let pipes = Pipes { stdin: Input::Bytes(stdin), file: None };
+        answered(what, self.git_piped(directory, more, args, pipes).await?)
+    }
+
     /// The same for a git whose exit code says something.
     pub(crate) async fn git_says<A: AsRef<OsStr>>(
         &self,
         directory: &Path,
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
+    ) -> Result<CommandOutput, AutoError> {
+        self.git_piped(directory, more, args, Pipes::default()).await
+    }
+
+    async fn git_piped<A: AsRef<OsStr>>(
+        &self,
+        directory: &Path,
+        more: &[(&str, &Path)],
+        args: impl IntoIterator<Item = A>,
+        pipes: Pipes,
     ) -> Result<CommandOutput, AutoError> {
         let mut git = Git::new(&self.env, directory);
         // Asked each time: the agent may have changed it since.
@@ -127,7 +170,7 @@ impl Processes {
             .map_err(|said| AutoError::Git { what: "ask for its settings", said: said.to_owned() })?;
         let mut command = git.command();
         command.envs(more.iter().copied()).args(args);
-        self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await
+        self.run_piped(command, GIT_TIMEOUT, GIT_OUTPUT, pipes).await
     }
 
     /// Runs git with the filters that the user configured, before an agent has been there.
@@ -148,13 +191,25 @@ impl Processes {
         timeout: Duration,
         keep: usize,
     ) -> Result<CommandOutput, AutoError> {
+        self.run_piped(command, timeout, keep, Pipes::default()).await
+    }
+
+    async fn run_piped(
+        &self,
+        command: Command,
+        timeout: Duration,
+        keep: usize,
+        pipes: Pipes,
+    ) -> Result<CommandOutput, AutoError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         if let Some(signal) = self.interrupts.heard() {
             return Err(AutoError::Interrupted { signal });
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let ProcessOutput { exit, cause, stdout, stderr, .. } = run_to_end(RunSpec {
+            stdin: pipes.stdin,
             stdout: Output::Tail(keep),
+            stdout_file: pipes.file,
             stderr: Output::Tail(keep),
             deadlines: Deadlines { total: Some(timeout), ..Deadlines::default() },
             grace: self.grace,

@@ -72,6 +72,13 @@ pub enum Progress {
         /// What.
         message: String,
     },
+    /// The worktree stays, since it holds something.
+    Kept {
+        /// The worktree.
+        worktree: String,
+        /// What it holds.
+        reason: String,
+    },
     /// A claim was checked.
     Checked {
         /// The turn that made it.

@@ -1,24 +1,48 @@
-//! The state of a directory's files as git sees it, without a change to the repository: index and objects are the run's own.
+//! Snapshots of a directory's files as git sees them, without a change to the repository: index and objects are the run's own.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use amplihack_utils::fs::{Durability, write_atomic_with};
 use amplihack_utils::git::path;
 
 use crate::error::AutoError;
 use crate::process::Processes;
 
-/// The most that is kept of a diff.
-const MAX_DIFF: usize = 8 * 1024 * 1024;
-/// What git says where it could not write the snapshot itself.
+/// The messages of a git that could not write the snapshot itself.
 const NO_SNAPSHOT: &[&str] = &["index file corrupt", "unable to write", "No space left", "index.lock"];
+/// Settings under which every file is seen, whatever the agent set in the repository: what lies outside a sparse checkout, and what
+/// was changed without a new size or time.
+const SEE_ALL: &[&str] = &[
+    "core.sparseCheckout=false",
+    "core.splitIndex=false",
+    "core.untrackedCache=false",
+    "core.trustctime=true",
+    "core.checkStat=default",
+];
 
-/// Takes snapshots of the files of one repository's working tree.
+/// Captures snapshots of the files of one repository's working tree.
 #[derive(Debug)]
 pub struct Snapshots {
     root: PathBuf,
+    keep: PathBuf,
     index: PathBuf,
     objects: PathBuf,
     alternates: PathBuf,
+    /// Whether modes of files count, as it was set when the run began.
+    modes: String,
+}
+
+/// The size of a change.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DiffStat {
+    /// Files that differ.
+    pub files: usize,
+    /// Lines that were added; binary files have none.
+    pub added: u64,
+    /// Lines that were removed.
+    pub removed: u64,
 }
 
 impl Snapshots {
@@ -41,13 +65,32 @@ impl Snapshots {
         let (Some(alternates), Some(root)) = (paths.pop(), paths.pop()) else { return Ok(None) };
         let objects = keep.join("objects");
         std::fs::create_dir_all(&objects).map_err(AutoError::file(&objects))?;
-        Ok(Some(Self { root, index: keep.join("index"), objects, alternates }))
+        let modes = ["config", "--type=bool", "--default=true", "core.fileMode"];
+        let modes = processes.git("look at a setting", directory, &[], modes).await?;
+        let modes = format!("core.fileMode={}", String::from_utf8_lossy(&modes).trim());
+        Ok(Some(Self { root, keep: keep.to_owned(), index: keep.join("index"), objects, alternates, modes }))
     }
 
-    /// The files as they are now: all that git does not ignore.
+    /// The same with the objects in the repository itself, for what is to stay there.
+    #[must_use]
+    pub(crate) fn in_repository(mut self) -> Self {
+        self.objects.clone_from(&self.alternates);
+        self
+    }
+
+    /// The top directory of the working tree.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The files as they are now: all that git tracks, and all that it does not ignore.
     pub async fn capture(&self, processes: &Processes) -> Result<String, AutoError> {
         let env = self.env();
-        let add = |more: &'static [&str]| [&["add", "--all"][..], more, &["--", "."]].concat();
+        if !self.index.exists() {
+            // Whatever is committed counts, also where it is ignored, and submodules that are not checked out. There need not be a commit.
+            processes.git_says(&self.root, &env, self.args(&["read-tree", "HEAD"])).await?;
+        }
+        let add = |more: &'static [&str]| self.args(&[&["add", "--all"][..], more, &["--", "."]].concat());
         let added = processes.git_says(&self.root, &env, add(&[])).await?;
         if !added.exit.success() {
             // A repository without a commit, or a file that cannot be read, must not hide the others.
@@ -58,16 +101,92 @@ impl Snapshots {
                 return Err(AutoError::Git { what: "look at the files", said });
             }
         }
+        self.add_forced(processes).await?;
         let tree = processes.git("look at the files", &self.root, &env, ["write-tree"]).await?;
         Ok(String::from_utf8_lossy(&tree).trim().to_owned())
     }
 
-    /// What was changed from `base` to `now`, as a patch.
-    pub async fn diff(&self, processes: &Processes, base: &str, now: &str) -> Result<Vec<u8>, AutoError> {
-        let args = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", base, now, "--"];
-        let mut diff = processes.git("compare the files", &self.root, &self.env(), args).await?;
-        diff.truncate(MAX_DIFF);
-        Ok(diff)
+    /// Adds what is ignored and was nevertheless added to the repository's own index.
+    async fn add_forced(&self, processes: &Processes) -> Result<(), AutoError> {
+        let forced = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
+        let said = processes.git_says(&self.root, &[], forced).await?;
+        let there = |name: &&[u8]| {
+            let file = self.root.join(amplihack_utils::git::path_of(name));
+            !name.is_empty() && file.symlink_metadata().is_ok_and(|file| !file.is_dir())
+        };
+        let names: Vec<&[u8]> = said.stdout.split(|byte| *byte == 0).filter(there).collect();
+        if !said.exit.success() || names.is_empty() {
+            return Ok(());
+        }
+        let [a, b, c, d] = self.env();
+        let env = [a, b, c, d, ("GIT_LITERAL_PATHSPECS", Path::new("1"))];
+        let add = self.args(&[
+            "add",
+            "--force",
+            "--ignore-errors",
+            "--pathspec-from-file=-",
+            "--pathspec-file-nul",
+        ]);
+        processes.git_fed("look at the files", &self.root, &env, add, names.join(&0)).await.map(drop)
+    }
+
+    /// Writes what was changed from `base` to `now` to `file`, as a patch that `git apply` takes: binary files and modes are whole in
+    /// it. The file appears complete or not at all.
+    pub async fn diff(
+        &self,
+        processes: &Processes,
+        base: &str,
+        now: &str,
+        file: &Path,
+    ) -> Result<(), AutoError> {
+        let part = self.keep.join("diff.part");
+        // The plumbing command: no setting of the repository changes the form of what it prints.
+        let args = [
+            "diff-tree",
+            "-r",
+            "-p",
+            "--binary",
+            "--full-index",
+            "--find-renames",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--ignore-submodules=none",
+            "--submodule=short",
+            base,
+            now,
+            "--",
+        ];
+        let out = File::create(&part).map_err(AutoError::file(&part))?;
+        processes.git_to_file("compare the files", &self.root, &self.env(), args, out).await?;
+        let mut patch = File::open(&part).map_err(AutoError::file(&part))?;
+        write_atomic_with(file, 0o600, Durability::Process, |out| std::io::copy(&mut patch, out).map(drop))
+            .map_err(AutoError::file(file))?;
+        // What stays costs room and nothing else.
+        let _ = std::fs::remove_file(&part);
+        Ok(())
+    }
+
+    /// The size of what was changed from `base` to `now`, and the names of the files.
+    pub async fn stat(
+        &self,
+        processes: &Processes,
+        base: &str,
+        now: &str,
+    ) -> Result<(DiffStat, Vec<PathBuf>), AutoError> {
+        let args = ["diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", base, now, "--"];
+        let (mut stat, mut names) = (DiffStat::default(), Vec::new());
+        for line in self.listed(processes, args).await? {
+            let mut fields = line.splitn(3, |byte| *byte == b'\t');
+            let mut number = || {
+                let field = String::from_utf8_lossy(fields.next().unwrap_or_default());
+                field.parse::<u64>().unwrap_or_default()
+            };
+            (stat.added, stat.removed) = (stat.added + number(), stat.removed + number());
+            stat.files += 1;
+            names.extend(fields.next().map(amplihack_utils::git::path_of));
+        }
+        Ok((stat, names))
     }
 
     /// Where conflict markers were left in what was changed from `base` to `now`, a line each.
@@ -85,16 +204,20 @@ impl Snapshots {
         Ok(markers.take(20).map(str::to_owned).collect())
     }
 
-    /// Removes what the snapshots were made of.
-    pub fn forget(&self) {
-        // What stays costs room and nothing else.
-        let _ = std::fs::remove_file(&self.index);
-        let _ = std::fs::remove_dir_all(&self.objects);
-    }
-
-    /// The top of the working tree.
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
+    /// The fields of a list that git prints with a zero byte after each, however long it is.
+    pub(crate) async fn listed<'a>(
+        &self,
+        processes: &Processes,
+        args: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<Vec<u8>>, AutoError> {
+        let list = self.keep.join("list.part");
+        let out = File::create(&list).map_err(AutoError::file(&list))?;
+        let args = args.into_iter().collect::<Vec<_>>();
+        processes.git_to_file("list the files", &self.root, &self.env(), self.args(&args), out).await?;
+        let read = BufReader::new(File::open(&list).map_err(AutoError::file(&list))?);
+        let fields = read.split(0).collect::<Result<_, _>>().map_err(AutoError::file(&list))?;
+        let _ = std::fs::remove_file(&list);
+        Ok(fields)
     }
 
     /// A directory for a copy of the files, which nothing else uses.
@@ -102,7 +225,22 @@ impl Snapshots {
         self.index.with_file_name("copy")
     }
 
-    /// The environment in which git uses the snapshots' index and objects.
+    /// Removes what the snapshots were made of. With `keep` the objects stay, for what is compared with the beginning later.
+    pub fn forget(&self, keep: bool) {
+        // What stays costs room and nothing else.
+        let _ = std::fs::remove_file(&self.index);
+        if !keep && self.objects != self.alternates {
+            let _ = std::fs::remove_dir_all(&self.objects);
+        }
+    }
+
+    /// A command of git with the settings under which every file is seen.
+    fn args<'a>(&'a self, words: &[&'a str]) -> Vec<&'a str> {
+        let settings = SEE_ALL.iter().copied().chain([self.modes.as_str()]);
+        settings.flat_map(|setting| ["-c", setting]).chain(words.iter().copied()).collect()
+    }
+
+    /// The environment in which git uses the index and the objects of the run.
     pub(crate) fn env(&self) -> [(&'static str, &Path); 4] {
         [
             // The agent may have written from where.
@@ -154,8 +292,11 @@ mod tests {
         let base = snapshots.capture(&processes).await.unwrap();
         fs::write(root.join("f"), "2\n").unwrap();
         let now = snapshots.capture(&processes).await.unwrap();
-        let diff = snapshots.diff(&processes, &base, &now).await.unwrap();
-        assert!(String::from_utf8(diff).unwrap().contains("-1\n+2\n"));
+        let patch = dir.path().join("diff.patch");
+        snapshots.diff(&processes, &base, &now, &patch).await.unwrap();
+        assert!(fs::read_to_string(&patch).unwrap().contains("-1\n+2\n"));
+        let (stat, names) = snapshots.stat(&processes, &base, &now).await.unwrap();
+        assert_eq!((stat, names), (DiffStat { files: 1, added: 1, removed: 1 }, vec![PathBuf::from("f")]));
         assert!(!sprung.exists(), "{}", fs::read_to_string(&sprung).unwrap_or_default());
     }
 }

@@ -69,6 +69,9 @@ pub struct Spec {
     /// Where that lies, and what it is given.
     #[serde(default)]
     pub worktree_options: WorktreeOptions,
+    /// What is not committed in its worktree is committed at the end.
+    #[serde(default)]
+    pub commit: bool,
     /// Run once at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<String>,
@@ -106,6 +109,7 @@ impl Spec {
             model: None,
             worktree: false,
             worktree_options: WorktreeOptions::default(),
+            commit: false,
             notify: None,
             silence: Duration::from_mins(10),
             max_calls: 500,

@@ -1,4 +1,4 @@
-//! A worktree of a run's own: locked while the run lives, kept while it holds work, never removed by force.
+//! A worktree of a run's own: locked while the run lives, kept while it holds anything that the run made.
 
 mod absent;
 mod include;
@@ -39,9 +39,9 @@ pub struct Tree {
     pub start: String,
 }
 
-/// What became of a worktree.
+/// The outcome of the removal of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum Removal {
     /// It held nothing, and is gone.
     Removed,
     /// It is kept, and why.
@@ -127,43 +127,32 @@ impl Tree {
         processes.git_as_configured("make a worktree", &self.repository, add).await.map(|_| true)
     }
 
-    /// Unlocks the worktree, and removes it if nothing in it would be lost: no change, no commit that is not in the repository's
-    /// checked-out branch.
-    ///
-    /// With `keep` it stays in any case.
-    pub async fn end(&self, processes: &Processes, keep: bool) -> Result<Fate, AutoError> {
+    /// Unlocks the worktree at the end of its run. One that was unlocked by hand is unlocked.
+    pub async fn unlock(&self, processes: &Processes) -> Result<(), AutoError> {
         let _turn = ONE_AT_A_TIME.lock().await;
         let path = self.path.to_string_lossy();
-        // One that was unlocked by hand is unlocked.
-        processes.git_says(&self.repository, &[], ["worktree", "unlock", &*path]).await?;
-        if !self.path.is_dir() {
-            return Ok(Fate::Kept("its directory is gone".to_owned()));
-        }
-        if keep {
-            return Ok(Fate::Kept("the run was given up".to_owned()));
-        }
-        let status = ["status", "--porcelain", "--untracked-files=normal", "--ignored=matching"];
-        let said = processes.git("look at a worktree", &self.path, &[], status).await?;
-        // What amplihack itself writes down there is nobody's work.
-        let of_others = |line: &&[u8]| !line.is_empty() && *line != b"!! .claude/runtime/";
-        let changes: Vec<&[u8]> = said.split(|byte| *byte == b'\n').filter(of_others).collect();
-        if !changes.is_empty() {
-            let ignored = changes.iter().all(|line| line.starts_with(b"!!"));
-            let what = if ignored { "files that git ignores" } else { "changes" };
-            return Ok(Fate::Kept(format!("it holds {what}")));
-        }
-        let merged = ["merge-base", "--is-ancestor", &self.branch, "HEAD"];
-        if processes.git("look at a branch", &self.repository, &[], merged).await.is_err() {
-            return Ok(Fate::Kept("it holds commits that are not merged".to_owned()));
-        }
+        processes.git_says(&self.repository, &[], ["worktree", "unlock", &*path]).await.map(drop)
+    }
+
+    /// Removes the worktree and its branch, once it is known that nothing would be lost with them, or that it may be lost.
+    ///
+    /// Git refuses to remove a worktree with a submodule, or with files that a setup command made and it does not track. Whoever calls
+    /// this has compared all of that with the beginning, so the second attempt is by force.
+    pub async fn remove(&self, processes: &Processes) -> Result<Removal, AutoError> {
+        let _turn = ONE_AT_A_TIME.lock().await;
+        let path = self.path.to_string_lossy();
         let remove = ["worktree", "remove", &*path];
-        if let Err(AutoError::Git { said, .. }) =
-            processes.git("remove a worktree", &self.repository, &[], remove).await
+        let force = ["worktree", "remove", "--force", &*path];
+        let removed = processes.git_says(&self.repository, &[], remove).await?;
+        if !removed.exit.success()
+            && let Err(AutoError::Git { said, .. }) =
+                processes.git("remove a worktree", &self.repository, &[], force).await
+            && self.path.exists()
         {
-            return Ok(Fate::Kept(said));
+            return Ok(Removal::Kept(said));
         }
-        // A branch that is merged is removed without force; one that is not stays.
-        processes.git_says(&self.repository, &[], ["branch", "-d", &self.branch]).await?;
-        Ok(Fate::Removed)
+        let name = format!("refs/heads/{}", self.branch);
+        processes.git_says(&self.repository, &[], ["update-ref", "-d", &name]).await?;
+        Ok(Removal::Removed)
     }
 }

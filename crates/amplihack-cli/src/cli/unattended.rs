@@ -52,6 +52,9 @@ pub(crate) struct Unattended {
     /// Initialize submodules in a new worktree
     #[arg(long)]
     pub submodules: bool,
+    /// Commit the work on its branch at the end, with the task as the message; with --worktree
+    #[arg(long)]
+    pub commit: bool,
     /// Continue with this agent if the first one reports that its account is used up or not accepted
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub fallback: Option<AgentBinary>,
@@ -83,6 +86,7 @@ impl Unattended {
             || self.expect_changes
             || self.worktree
             || self.of_worktrees().is_some()
+            || self.commit
             || self.max_turns.is_some()
             || self.budget_usd.is_some()
             || self.budget_tokens.is_some()

@@ -161,6 +161,7 @@ impl<'a> House<'a> {
                 submodules: unattended.submodules,
                 ..WorktreeOptions::default()
             },
+            commit: unattended.commit,
             notify: unattended.notify,
             silence: running.idle_timeout.unwrap_or(new.silence),
             max_calls: unattended.max_calls.unwrap_or(new.max_calls),
@@ -190,6 +191,12 @@ impl<'a> House<'a> {
     }
 
     fn work(&self, spec: Spec, json: bool) -> Result<u8, Failure> {
+        if spec.commit && !spec.worktree {
+            return Err(Failure::usage(
+                "--commit needs --worktree: on your own branch you commit yourself",
+                "add --worktree, or leave --commit out",
+            ));
+        }
         if spec.permissions.is_none() {
             warn_of_permissions();
         }

@@ -1,24 +1,26 @@
 //! `amplihack parallel`: many tasks side by side, or one task for several agents.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
 use amplihack_agent::AgentBinary;
-use amplihack_orchestration::budget::{SharedBudget, tokens};
+use amplihack_orchestration::budget::SharedBudget;
 use amplihack_orchestration::parallel::{Job, at_once, is_ambiguous, tasks, title};
 use amplihack_orchestration::race::{Race, code};
+use amplihack_orchestration::turns::Checked;
 use amplihack_orchestration::{AutoError, Progress, Spec, Summary, begin};
 use amplihack_session::Interrupts;
 use amplihack_utils::env::Env;
 use amplihack_utils::error::Explain;
 use amplihack_utils::launcher_context::SessionId;
-use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
-use super::auto::board::Board;
+use super::auto::board::{Board, diff_size};
 use super::auto::{House, ticking, warn_of_permissions};
 use super::runtime;
+use super::sessions::first_words;
 use crate::cli::{ParallelArgs, Running, Unattended};
 use crate::input::task_text;
 use crate::ui::{self, Failure, line};
@@ -76,7 +78,9 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
         .collect();
     if running.json {
         let objects: Vec<Value> = rows.iter().map(TaskRow::object).collect();
-        ui::data(&line(&json!({ "type": "table", "runs": objects }))?)?;
+        let shared = shared(&rows).into_iter().map(|(file, tasks)| json!({ "file": file, "tasks": tasks }));
+        let shared: Vec<Value> = shared.collect();
+        ui::data(&line(&json!({ "type": "table", "runs": objects, "shared": shared }))?)?;
     } else {
         ui::shown(&table(&rows, race))?;
     }
@@ -186,9 +190,11 @@ struct TaskRow<'a> {
 impl TaskRow<'_> {
     fn object(&self) -> Value {
         let Self { number, spec, result, won } = self;
+        let words = first_words(&spec.task, WORDS);
         match result {
             Ok(summary) => json!({
                 "task": number + 1,
+                "words": words,
                 "agent": summary.agent,
                 "run": summary.id.as_str(),
                 "end": summary.end.outcome(),
@@ -202,9 +208,14 @@ impl TaskRow<'_> {
                 "won": won,
                 "worktree": summary.worktree.as_ref().map(|tree| &tree.path),
                 "branch": summary.worktree.as_ref().map(|tree| &tree.branch),
+                "stat": summary.stat,
+                "files": summary.files,
+                "check": summary.check,
+                "kept": summary.kept,
             }),
             Err(error) => json!({
                 "task": number + 1,
+                "words": words,
                 "agent": spec.agent,
                 "end": if is_begun(error) { "failed" } else { "not_begun" },
                 "reason": error.to_string(),
@@ -213,40 +224,83 @@ impl TaskRow<'_> {
             }),
         }
     }
+
+    /// The line of the table, and the lines below it.
+    fn text(&self, race: bool) -> String {
+        let number = self.number + 1;
+        let summary = match self.result {
+            Ok(summary) => summary,
+            Err(error) => {
+                let words = first_words(&self.spec.task, WORDS);
+                let end = if is_begun(error) { "failed" } else { "not begun" };
+                return row([&number.to_string(), &words, end, "-", "-", "-"])
+                    + &format!("      {}: {error}\n", self.spec.agent);
+            }
+        };
+        let words = first_words(&self.spec.task, WORDS);
+        let end = format!("{}{}", summary.end.name(), if race && self.won { " (won)" } else { "" });
+        let changed = match summary.stat {
+            Some(stat) if stat.files > 0 => diff_size(stat),
+            _ if summary.changed == Some(true) => "changed".to_owned(),
+            Some(_) => "nothing".to_owned(),
+            None => "-".to_owned(),
+        };
+        let check = summary.check.map_or("-", checked_word);
+        let cost = summary.end.usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"));
+        let mut out = row([&number.to_string(), &words, &end, &changed, check, &cost]);
+        if !summary.end.is_success() {
+            let _ = writeln!(out, "      {}: {}", summary.agent, summary.end.reason());
+        }
+        if summary.worktree.is_some() {
+            let _ = writeln!(out, "      amplihack sessions merge {}", summary.id);
+        } else {
+            let _ = writeln!(out, "      amplihack sessions show {}", summary.id);
+        }
+        out
+    }
+}
+
+/// The most characters of a task in the table.
+const WORDS: usize = 24;
+
+fn row([task, words, end, changed, check, cost]: [&str; 6]) -> String {
+    let text = format!("{task:>4}  {words:<WORDS$}  {end:<11} {changed:<19} {check:<7} {cost}");
+    format!("{}\n", text.trim_end())
+}
+
+/// What the checks of a run came to, in a word.
+fn checked_word(checked: Checked) -> &'static str {
+    match checked {
+        Checked::Passed => "passed",
+        Checked::Unproved => "none",
+        Checked::Refuted => "failed",
+        Checked::Unchanged => "nothing",
+    }
 }
 
 fn table(rows: &[TaskRow<'_>], race: bool) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["task", "agent", "end", "turns", "tokens", "cost", "branch", "run"]);
-    let mut reasons = String::new();
+    let mut out = row(["task", "", "end", "changed", "check", "cost"]);
+    for one in rows {
+        out.push_str(&one.text(race));
+    }
+    // In a race all have changed the same, and one is taken.
+    for (file, tasks) in shared(rows).into_iter().filter(|_| !race) {
+        let numbers: Vec<String> = tasks.iter().map(ToString::to_string).collect();
+        let (last, others) =
+            numbers.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
+        let _ = writeln!(out, "tasks {} and {last} both changed {}", others.join(", "), file.display());
+    }
+    out
+}
+
+/// The files that more than one task changed, with the numbers of the tasks.
+fn shared<'a>(rows: &[TaskRow<'a>]) -> BTreeMap<&'a Path, Vec<usize>> {
+    let mut tasks: BTreeMap<&Path, Vec<usize>> = BTreeMap::new();
     for row in rows {
-        let number = (row.number + 1).to_string();
-        match row.result {
-            Ok(summary) => {
-                let mark = if race && row.won { " (won)" } else { "" };
-                table.add_row([
-                    number.clone(),
-                    summary.agent.to_string(),
-                    format!("{}{mark}", summary.end.name()),
-                    summary.turns.to_string(),
-                    tokens(&summary.end.usage).to_string(),
-                    summary.end.usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}")),
-                    summary.worktree.as_ref().map_or_else(|| "-".to_owned(), |tree| tree.branch.clone()),
-                    summary.id.to_string(),
-                ]);
-                if !summary.end.is_success() {
-                    let _ = writeln!(reasons, "task {number}: {}", summary.end.reason());
-                }
-            }
-            Err(error) => {
-                let end = if is_begun(error) { "failed" } else { "not begun" };
-                let mut cells = vec![number.clone(), row.spec.agent.to_string(), end.to_owned()];
-                cells.resize(8, "-".to_owned());
-                table.add_row(cells);
-                let _ = writeln!(reasons, "task {number}: {error}");
-            }
+        for file in row.result.as_ref().map(|summary| &*summary.files).unwrap_or_default() {
+            tasks.entry(file).or_default().push(row.number + 1);
         }
     }
-    format!("{}\n{reasons}", table.trim_fmt())
+    tasks.retain(|_, tasks| tasks.len() > 1);
+    tasks
 }

@@ -36,12 +36,24 @@ pub(super) struct Over {
 impl PruneArgs {
     /// Removes what is kept of those of `runs` that ended so long ago, and names them, one a line. One that cannot be removed does not
     /// hold up the others.
-    pub(super) fn prune(&self, runs: impl IntoIterator<Item = Over>) -> Result<u8, Failure> {
+    ///
+    /// `let_go` removes what a run has elsewhere, or refuses: then its record stays.
+    pub(super) fn prune(
+        &self,
+        runs: impl IntoIterator<Item = Over>,
+        let_go: &dyn Fn(&Over) -> Result<(), Failure>,
+    ) -> Result<u8, Failure> {
         let now = Timestamp::now();
         let age = SignedDuration::try_from(self.older_than).unwrap_or(SignedDuration::MAX);
         let (mut out, mut failed) = (String::new(), None);
-        for Over { id, directory, .. } in runs.into_iter().filter(|run| now.duration_since(run.ended) >= age)
-        {
+        for run in runs.into_iter().filter(|run| now.duration_since(run.ended) >= age) {
+            if let Err(refusal) = let_go(&run) {
+                if let Some(earlier) = failed.replace(refusal) {
+                    note("warning", earlier.message());
+                }
+                continue;
+            }
+            let Over { id, directory, .. } = run;
             match if self.dry_run { Ok(true) } else { remove(&directory) } {
                 Ok(true) => {
                     let _ = writeln!(out, "{id}");
@@ -90,8 +102,8 @@ mod tests {
         std::fs::create_dir(dir.path().join("old")).unwrap();
         std::os::unix::fs::symlink(dir.path(), dir.path().join("link")).unwrap();
         let args = PruneArgs { older_than: Duration::from_secs(1), dry_run: false };
-        assert_eq!(args.prune([run("gone")]).unwrap(), 0);
-        let error = args.prune([run("gone"), run("file"), run("old"), run("link")]).unwrap_err();
+        assert_eq!(args.prune([run("gone")], &|_| Ok(())).unwrap(), 0);
+        let error = args.prune([run("gone"), run("file"), run("old"), run("link")], &|_| Ok(())).unwrap_err();
         assert!(error.message().contains("file cannot be removed"), "{}", error.message());
         assert!(!dir.path().join("old").exists() && !dir.path().join("link").is_symlink());
         assert!(dir.path().join("file").exists(), "what a link leads to is not removed");

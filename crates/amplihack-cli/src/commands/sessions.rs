@@ -1,10 +1,13 @@
 //! `amplihack sessions`: runs whose events were kept.
 
 mod auto;
+pub(super) use auto::first_words;
 mod export;
 #[cfg(feature = "otel")]
 pub(super) use export::document;
 mod find;
+mod list;
+mod results;
 mod search;
 mod table;
 mod tail;
@@ -36,12 +39,22 @@ pub(crate) enum SessionsCommand {
     Tail(TailArgs),
     /// Export a run as an HTML page, Markdown or OpenTelemetry traces
     Export(export::ExportArgs),
+    /// Print what a run changed, as a patch
+    Diff(results::DiffArgs),
+    /// Put a run's changes into your checkout, uncommitted
+    Apply(results::ApplyArgs),
+    /// Commit what is not committed in a run's worktree, on its branch
+    Commit(results::CommitArgs),
+    /// Merge a run's work into the branch that is checked out
+    Merge(results::MergeArgs),
+    /// Throw a run's work away, with its worktree and branch
+    Discard(results::DiscardArgs),
     /// Resume a run's session in its agent
     Resume(Box<ResumeArgs>),
     /// Show the tokens and costs of runs
     Cost(JsonArgs),
-    /// Delete the records of old runs
-    Prune(PruneArgs),
+    /// Delete the records of old runs, with their worktrees and branches
+    Prune(SessionsPruneArgs),
 }
 
 // Options of `sessions list` and `sessions cost`.
@@ -60,6 +73,16 @@ pub(crate) struct OneArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+// Options of `sessions prune`.
+#[derive(Debug, Args)]
+pub(crate) struct SessionsPruneArgs {
+    #[command(flatten)]
+    pruned: PruneArgs,
+    /// Remove worktrees and branches with work that is not merged, too
+    #[arg(long)]
+    force: bool,
 }
 
 // Options of `sessions search`.
@@ -101,6 +124,10 @@ impl SessionsCommand {
             Self::List(args) | Self::Cost(args) => args.json,
             Self::Show(args) => args.json,
             Self::Search(args) => args.json,
+            Self::Apply(args) => args.json,
+            Self::Commit(args) => args.json,
+            Self::Merge(args) => args.json,
+            Self::Discard(args) => args.json,
             _ => false,
         }
     }
@@ -111,13 +138,9 @@ pub(crate) fn run(command: SessionsCommand, env: &Env) -> Result<u8, Failure> {
     let home = home(env)?;
     match command {
         SessionsCommand::List(args) => {
-            let runs = all(&home);
-            let objects = || runs.iter().map(object).collect::<Vec<_>>();
-            let json = || match auto::objects(&home) {
-                unattended if unattended.is_empty() => json!({ "sessions": objects() }),
-                unattended => json!({ "sessions": objects(), "unattended": unattended }),
-            };
-            print(args.json, json, || table::list(&runs) + &auto::list(&home))
+            let (runs, stories, remote) = (all(&home), auto::stories(&home), list::remote());
+            let json = || list::object(&runs, &stories, &remote);
+            print(args.json, json, || list::text(&runs, &stories, &remote, env))
         }
         SessionsCommand::Cost(args) => {
             let runs = all(&home);
@@ -133,11 +156,16 @@ pub(crate) fn run(command: SessionsCommand, env: &Env) -> Result<u8, Failure> {
         SessionsCommand::Search(args) => search::run(&all(&home), &args.text, args.json),
         SessionsCommand::Tail(args) => tail::run(&home, &find::one(&home, &args.id)?, args.from, args.follow),
         SessionsCommand::Export(args) => export::run(&home, &args, env),
+        SessionsCommand::Diff(args) => results::diff(&home, &args, env),
+        SessionsCommand::Apply(args) => results::apply(&home, &args, env),
+        SessionsCommand::Commit(args) => results::commit(&home, &args, env),
+        SessionsCommand::Merge(args) => results::merge(&home, &args, env),
+        SessionsCommand::Discard(args) => results::discard(&home, &args, env),
         SessionsCommand::Resume(args) => {
             let ResumeArgs { id, launch } = *args;
             resume(&find::one(&home, &id)?, launch, env)
         }
-        SessionsCommand::Prune(args) => prune(&home, &args),
+        SessionsCommand::Prune(args) => prune(&home, &args, env),
     }
 }
 
@@ -157,7 +185,7 @@ fn all(home: &Path) -> Vec<Recorded> {
 }
 
 /// Removes what is kept of launches and of unattended runs that ended, or were killed, long ago.
-fn prune(home: &Path, args: &PruneArgs) -> Result<u8, Failure> {
+fn prune(home: &Path, args: &SessionsPruneArgs, env: &Env) -> Result<u8, Failure> {
     let launches = all(home).into_iter().filter(|run| !run.record.is_running()).map(|run| Over {
         id: run.id.to_string(),
         ended: run.record.ended_at.unwrap_or(run.record.started_at),
@@ -171,7 +199,9 @@ fn prune(home: &Path, args: &PruneArgs) -> Result<u8, Failure> {
             id: id.to_string(),
             ended: context.started_at,
         });
-    let pruned = args.prune(launches.chain(auto::over(home)).chain(killed));
+    let SessionsPruneArgs { pruned: args, force } = args;
+    let let_go = |run: &Over| results::let_go(home, &run.id, args.dry_run, *force, env);
+    let pruned = args.prune(launches.chain(auto::over(home)).chain(killed), &let_go);
     if !args.dry_run {
         sweep(home);
     }

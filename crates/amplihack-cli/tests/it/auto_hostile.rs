@@ -58,7 +58,7 @@ fn a_worktree_with_files_that_git_ignores_is_kept() {
     sandbox.write("work/.git/info/exclude", "*.out\n");
     let output = auto(&sandbox, &["--worktree", "--verify", "test -e report.out"]).output();
     assert_ended(&output, "verified", 0);
-    output.assert_stdout_has("is kept: it holds files that git ignores");
+    output.assert_stdout_has("it holds files that git ignores (report.out)");
     let report = kept(&sandbox).unwrap().join("report.out");
     assert_eq!(fs::read_to_string(report).unwrap(), "report\n");
 }

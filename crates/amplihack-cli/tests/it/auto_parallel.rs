@@ -87,7 +87,7 @@ fn a_person_gets_one_table() {
     let output = prepare(&sandbox, &args).output();
     output.assert_code(0).assert_stderr_has("task 1 (one): turn 1 of 10: claude, execute");
     assert_eq!(output.stdout_text().matches("verified").count(), 2);
-    output.assert_stdout_has("task  agent");
+    output.assert_stdout_has("check   cost").assert_stdout_has("   1  one ");
     sandbox.write("empty", "\n\n");
     let empty = sandbox.root().join("empty");
     let none = prepare(&sandbox, &["parallel", "--task-file", empty.to_str().unwrap()]).output();

@@ -1,20 +1,30 @@
 //! The end of a run: its diff, its worktree, its last entry, and the command that tells it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use amplihack_agent::event::RunOutcome;
 use amplihack_session::{Denials, Evidence, RunEnd};
-use amplihack_utils::fs::{Durability, write_atomic};
 use amplihack_utils::sys::Signal;
 use jiff::Timestamp;
 
 use super::turn::{STDERR, live_path};
 use super::{Drive, Summary, diff_path};
+use crate::changes::{Difference, RepositoryState, reason};
 use crate::error::AutoError;
 use crate::journal::Entry;
 use crate::progress::Progress;
 use crate::race::Lane;
-use crate::worktree::{Fate, Tree};
+use crate::results::{Committed, Results, Source, message};
+use crate::snapshots::DiffStat;
+use crate::worktree::{Removal, Tree};
+
+/// What a run changed.
+struct Changes {
+    differences: Vec<Difference>,
+    stat: DiffStat,
+    files: Vec<PathBuf>,
+}
 
 /// How long the command that tells the end may take.
 const NOTIFY_TIMEOUT: Duration = Duration::from_mins(1);
@@ -38,6 +48,15 @@ impl Drive<'_> {
             baseline: story.baseline.clone(),
             limit: story.ended.as_ref().and_then(|ended| ended.limit),
             check_changed: story.ended.as_ref().map_or_else(Vec::new, |ended| ended.check_changed.clone()),
+            check: story
+                .turns
+                .iter()
+                .rev()
+                .find_map(|turn| turn.verdict.as_ref())
+                .map(|verdict| verdict.outcome),
+            stat: story.ended.as_ref().and_then(|ended| ended.stat),
+            files: story.ended.as_ref().map(|ended| ended.files.clone()).unwrap_or_default(),
+            kept: story.ended.as_ref().and_then(|ended| ended.kept.clone()),
             worktree: kept,
         };
         if let Some(shared) = self.place.shared {
@@ -88,14 +107,22 @@ impl Drive<'_> {
 
     /// Keeps the diff, lets the worktree go or stay, and writes down the end.
     pub(super) async fn close(&mut self, end: RunOutcome, reason: String) -> Result<Option<Tree>, AutoError> {
-        let changed = match self.keep_diff().await {
+        let changes = match self.changes().await {
             Err(AutoError::Interrupted { signal }) => {
                 self.notice(format!("no diff is kept: signal {} came again", signal.as_raw()));
                 None
             }
-            changed => changed?,
+            Err(error @ AutoError::Git { .. }) => {
+                self.notice(format!("what the run changed cannot be told: {error}"));
+                None
+            }
+            changes => changes?,
         };
-        let kept = self.end_worktree().await?;
+        let (kept, why) = self.end_worktree(changes.as_ref()).await?;
+        let is_other = changes.as_ref().map(|changes| !changes.differences.is_empty());
+        let (stat, files) = changes.map(|changes| (changes.stat, changes.files)).unzip();
+        let files = files.unwrap_or_default();
+        let keep = self.has_uncommitted_base().await;
         // The last look: what comes after this moment finds the run ended.
         let at = Timestamp::now();
         let run = match self.place.interrupts.heard() {
@@ -110,46 +137,124 @@ impl Drive<'_> {
         let verified = run.outcome() == RunOutcome::Verified;
         let check_changed = if verified { self.journal.story.check_changed().to_vec() } else { Vec::new() };
         let limit = self.journal.story.limit().filter(|_| verified);
-        self.journal.write_at(at, Entry::Ended { run, changed, limit, check_changed })?;
+        let (run, changed) = (Box::new(run), is_other);
+        let ended = Entry::Ended { run, changed, limit, check_changed, stat, files, kept: why };
+        self.journal.write_at(at, ended)?;
         // A resume compares with the files as they were at the beginning.
         if let Some(snapshots) = self.snapshots.as_ref().filter(|_| is_complete) {
-            snapshots.forget();
+            snapshots.forget(keep);
         }
         // There need not be one.
         let _ = std::fs::remove_file(live_path(&self.journal.directory));
         Ok(kept)
     }
 
-    /// Keeps the diff; whether files are other than at the beginning, where that can be seen.
-    async fn keep_diff(&self) -> Result<Option<bool>, AutoError> {
-        let (Some(snapshots), Some(base)) = (&self.snapshots, self.journal.story.base.as_deref()) else {
-            return Ok(None);
-        };
-        let now = snapshots.capture(&self.processes).await?;
-        match snapshots.diff(&self.processes, base, &now).await {
-            Ok(diff) => {
-                let path = diff_path(&self.journal.directory);
-                write_atomic(&path, &diff, 0o600, Durability::Process).map_err(AutoError::file(&path))?;
+    /// What differs from the beginning, with the diff in its file; `None` outside a repository.
+    async fn changes(&self) -> Result<Option<Changes>, AutoError> {
+        let story = &self.journal.story;
+        let (Some(snapshots), Some(base)) = (&self.snapshots, story.base.as_deref()) else { return Ok(None) };
+        let now = RepositoryState::capture(&self.processes, snapshots, story.worktree.as_ref()).await?;
+        let before = RepositoryState::load(&self.journal.directory).unwrap_or_else(|| now.with_tree(base));
+        let differences = before.differences(&now);
+        for difference in &differences {
+            if let Difference::Inner(_) = difference {
+                self.notice(format!("the diff does not have all: it holds nothing of {difference}"));
             }
-            // The agent may have pruned what the files were at the beginning.
-            Err(error @ AutoError::Git { .. }) => self.notice(format!("there is no diff: {error}")),
-            Err(error) => return Err(error),
         }
-        Ok(Some(now != base))
+        let patch = diff_path(&self.journal.directory);
+        let (stat, files) = match snapshots.diff(&self.processes, base, &now.tree, &patch).await {
+            Ok(()) => snapshots.stat(&self.processes, base, &now.tree).await?,
+            // The agent may have pruned what the files were at the beginning.
+            Err(error @ AutoError::Git { .. }) => {
+                self.notice(format!("there is no diff: {error}"));
+                Default::default()
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Some(Changes { differences, stat, files }))
     }
 
-    /// Lets the worktree go, or keeps it.
-    async fn end_worktree(&self) -> Result<Option<Tree>, AutoError> {
-        let Some(tree) = self.journal.story.worktree.clone() else { return Ok(None) };
-        let keep = *self.place.lane.borrow() == Lane::Lost;
-        let why = match tree.end(&self.processes, keep).await {
-            Ok(Fate::Removed) => return Ok(None),
-            Ok(Fate::Kept(why)) => why,
-            Err(AutoError::Interrupted { signal }) => format!("signal {} came again", signal.as_raw()),
-            Err(error) => return Err(error),
+    /// Lets the worktree go if it holds nothing that the run made, and says where it is if it stays.
+    async fn end_worktree(
+        &self,
+        changes: Option<&Changes>,
+    ) -> Result<(Option<Tree>, Option<String>), AutoError> {
+        let Some(tree) = self.journal.story.worktree.clone() else { return Ok((None, None)) };
+        let again = |error| match error {
+            AutoError::Interrupted { signal } => Ok(format!("signal {} came again", signal.as_raw())),
+            error => Err(error),
         };
-        self.notice(format!("the worktree {} is kept: {why}", tree.path.display()));
-        Ok(Some(tree))
+        let mut why = match self.try_removal(&tree, changes).await {
+            Ok(Removal::Removed) => return Ok((None, None)),
+            Ok(Removal::Kept(why)) => why,
+            Err(error) => again(error)?,
+        };
+        match self.commit(&tree).await {
+            Ok(Some(made)) => {
+                let commit = made.commit.get(..9).unwrap_or(&made.commit);
+                why = format!("its work is committed ({commit})");
+            }
+            Ok(None) => {}
+            Err(error @ (AutoError::Git { .. } | AutoError::Refused { .. })) => {
+                self.notice(format!("not committed: {error}"));
+            }
+            Err(error) => why = again(error)?,
+        }
+        self.tell(&Progress::Kept { worktree: tree.path.display().to_string(), reason: why.clone() });
+        Ok((Some(tree), Some(why)))
+    }
+
+    /// Removes the worktree if it holds nothing that the run made.
+    async fn try_removal(&self, tree: &Tree, changes: Option<&Changes>) -> Result<Removal, AutoError> {
+        tree.unlock(&self.processes).await?;
+        let kept = |why: &str| Ok(Removal::Kept(why.to_owned()));
+        if !tree.path.is_dir() {
+            return kept("its directory is gone");
+        }
+        if *self.place.lane.borrow() == Lane::Lost {
+            return kept("the run was given up");
+        }
+        match changes.map(|changes| &*changes.differences) {
+            None => kept("what it holds cannot be told"),
+            Some([]) => tree.remove(&self.processes).await,
+            Some(differences) => kept(&reason(differences)),
+        }
+    }
+
+    /// Whether the files at the beginning were other than the commit: then their objects are nowhere else.
+    async fn has_uncommitted_base(&self) -> bool {
+        let story = &self.journal.story;
+        let (Some(snapshots), Some(base), Some(head)) = (&self.snapshots, &story.base, &story.head) else {
+            return true;
+        };
+        let args = ["rev-parse".to_owned(), format!("{head}^{{tree}}")];
+        let tree = self.processes.git("look at the commit", snapshots.root(), &[], args).await;
+        tree.map_or(true, |tree| String::from_utf8_lossy(&tree).trim() != base)
+    }
+
+    /// Commits what is not committed in the worktree, if that was asked for.
+    async fn commit(&self, tree: &Tree) -> Result<Option<Committed>, AutoError> {
+        let story = &self.journal.story;
+        if !story.spec.commit || !tree.path.is_dir() {
+            return Ok(None);
+        }
+        let scratch = self.journal.directory.join("commit");
+        std::fs::create_dir_all(&scratch).map_err(AutoError::file(&scratch))?;
+        let results = Results {
+            processes: &self.processes,
+            id: self.id.to_string(),
+            task: story.spec.task.clone(),
+            base: Some(tree.start.clone()),
+            base_tree: story.base.clone(),
+            source: Source::Worktree(tree.clone()),
+            target: tree.repository.clone(),
+            scratch: scratch.clone(),
+            objects: Some(self.journal.directory.join("objects")),
+        };
+        let made = results.commit(&message(&story.spec.task, self.id.as_str())).await;
+        // What stays costs room and nothing else.
+        let _ = std::fs::remove_dir_all(&scratch);
+        made
     }
 
     /// Runs the command that tells the end, once: it is written down before.

@@ -1,7 +1,7 @@
 //! A run as its journal tells it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use amplihack_agent::AgentBinary;
 use amplihack_agent::event::RunOutcome;
@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::Entry;
 use crate::budget::{Meter, Used};
+use crate::snapshots::DiffStat;
 use crate::spec::Spec;
 use crate::turns::{Answer, Checked, Files, Phase, TurnInput, TurnOutput, Turns};
 use crate::verify::{Baseline, BaselineOutcome, Verification};
@@ -57,6 +58,15 @@ pub struct RecordedEnd {
     /// Files of the checks themselves that are other than at the beginning.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub check_changed: Vec<String>,
+    /// The size of what was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stat: Option<DiffStat>,
+    /// The files that were changed, below the top of the repository.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<PathBuf>,
+    /// The reason for which its worktree is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
     /// Whether the command that tells it was started.
     pub notified: bool,
 }
@@ -74,6 +84,8 @@ pub struct Story {
     pub base: Option<String>,
     /// What the checks showed before the first turn; `None` without checks.
     pub baseline: Option<Baseline>,
+    /// The commit that was checked out at the beginning.
+    pub head: Option<String>,
     /// When it began.
     pub began: Timestamp,
     /// What is to be done next.
@@ -118,6 +130,7 @@ impl Story {
             baseline: None,
             tree: None,
             refuted_by: None,
+            head: None,
             began: at,
             next,
             agent: spec.agent,
@@ -147,10 +160,6 @@ impl Story {
                 self.sessions.clear();
             }
             Entry::Prepared => self.prepared = true,
-            Entry::Based { tree } => {
-                self.base = Some(tree.clone());
-                self.tree = Some(tree.clone());
-            }
             Entry::Baseline { baseline } => {
                 match baseline.outcome {
                     BaselineOutcome::Green => self.machine.set_baseline(true),
@@ -158,6 +167,11 @@ impl Story {
                     BaselineOutcome::CouldNotRun | BaselineOutcome::Skipped => {}
                 }
                 self.baseline = Some(baseline.clone());
+            }
+            Entry::Based { tree, head } => {
+                self.base = Some(tree.clone());
+                self.tree = Some(tree.clone());
+                self.head.clone_from(head);
             }
             Entry::Driven { pid, start_time } => self.driver = Some((*pid, *start_time)),
             Entry::Asked { turn, phase, agent, launch, appended, .. } => {
@@ -199,13 +213,16 @@ impl Story {
                 self.stopped = Some(reason.clone());
                 self.step(TurnInput::Stopped { why: *why });
             }
-            Entry::Ended { run, changed, limit, check_changed } => {
+            Entry::Ended { run, changed, limit, check_changed, stat, files, kept } => {
                 self.ended = Some(RecordedEnd {
-                    run: run.clone(),
+                    run: (**run).clone(),
                     at,
                     changed: *changed,
                     limit: *limit,
                     check_changed: check_changed.clone(),
+                    stat: *stat,
+                    files: files.clone(),
+                    kept: kept.clone(),
                     notified: false,
                 });
             }

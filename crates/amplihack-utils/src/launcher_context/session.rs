@@ -62,7 +62,9 @@ pub fn meant<T>(mut kept: Vec<T>, wanted: &str, id: impl Fn(&T) -> &str) -> Resu
     if let Some(exact) = kept.iter().position(|one| id(one) == wanted) {
         return Ok(kept.swap_remove(exact));
     }
-    kept.retain(|one| !wanted.is_empty() && id(one).starts_with(wanted));
+    // The first part is the time, which many share: the beginning of the second is enough.
+    let second = |one: &T| id(one).rsplit_once('-').is_some_and(|(_, second)| second.starts_with(wanted));
+    kept.retain(|one| !wanted.is_empty() && (id(one).starts_with(wanted) || second(one)));
     match (kept.pop(), kept.len()) {
         (Some(one), 0) => Ok(one),
         (Some(_), more) => Err(more + 1),

@@ -8,6 +8,7 @@ use std::io::IsTerminal;
 use std::time::Instant;
 
 use amplihack_orchestration::progress::{checked_name, phase_name};
+use amplihack_orchestration::snapshots::DiffStat;
 use amplihack_orchestration::turns::Checked;
 use amplihack_orchestration::verify::BaselineOutcome;
 use amplihack_orchestration::{Progress, Summary};
@@ -186,6 +187,7 @@ fn words(progress: &Progress, is_one_of_many: bool) -> Option<String> {
         }
         Progress::Answered { turn, how } => format!("turn {turn}: {how}"),
         Progress::Notice { message } => format!("warning: {message}"),
+        Progress::Kept { worktree, reason } => format!("the worktree {worktree} is kept: {reason}"),
         Progress::Checked { turn, verdict } => {
             let failed = verdict.failed().next().map(|check| format!(": {}", check.failure()));
             let failed = failed.filter(|_| verdict.outcome == Checked::Refuted).unwrap_or_default();
@@ -194,6 +196,12 @@ fn words(progress: &Progress, is_one_of_many: bool) -> Option<String> {
         Progress::Ended { headline, turns, .. } if is_one_of_many => format!("{headline} (turns: {turns})"),
         Progress::Did { .. } | Progress::Used { .. } | Progress::Ended { .. } => return None,
     })
+}
+
+/// The size of a change in words: `+12 −3 in 2 files`.
+pub(crate) fn diff_size(stat: DiffStat) -> String {
+    let files = if stat.files == 1 { "1 file".to_owned() } else { format!("{} files", stat.files) };
+    format!("+{} −{} in {files}", stat.added, stat.removed)
 }
 
 /// What is printed of a run at its end, one fact a line.
@@ -211,8 +219,14 @@ pub(crate) fn told_at_the_end(summary: &Summary) -> String {
     if let Some(changed) = summary.changed {
         let _ = writeln!(out, "files: {}", if changed { "changed" } else { "unchanged" });
     }
+    if let Some(stat) = summary.stat.filter(|stat| stat.files > 0) {
+        let _ = writeln!(out, "diff: {}", diff_size(stat));
+    }
     if let Some(tree) = &summary.worktree {
         let _ = writeln!(out, "worktree: {} ({})", tree.path.display(), tree.branch);
+        let _ = writeln!(out, "kept: {}", summary.kept.as_deref().unwrap_or("it holds changes"));
+        let _ = writeln!(out, "take it in: amplihack sessions merge {}", summary.id);
+        let _ = writeln!(out, "uncommitted: amplihack sessions apply {}", summary.id);
     }
     let _ = writeln!(out, "more: amplihack sessions show {}", summary.id);
     out

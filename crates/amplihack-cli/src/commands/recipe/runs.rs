@@ -41,7 +41,7 @@ pub(super) fn run(command: RunsCommand, env: &Env) -> Result<u8, Failure> {
             let over = all(env)?.into_iter().filter(|run| !run.header.lives());
             let over =
                 over.map(|run| Over { id: run.header.run_id, directory: run.directory, ended: run.last });
-            return args.prune(over);
+            return args.prune(over, &|_| Ok(()));
         }
     }
     Ok(0)

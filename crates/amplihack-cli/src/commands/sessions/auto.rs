@@ -11,46 +11,42 @@ use amplihack_orchestration::progress::{checked_name, phase_name};
 use amplihack_utils::launcher_context::SessionId;
 use serde_json::{Value, json};
 
+use super::super::auto::board::diff_size;
 use super::super::prune::Over;
 use super::print;
 use crate::ui::{Failure, note};
+
+/// The most of a diff that is shown with its run.
+const SHOWN_DIFF: u64 = 64 * 1024;
+
+/// The diff of a run, as far as it is shown.
+enum Diff {
+    Whole(String),
+    Large(u64),
+}
+
+impl Diff {
+    fn read(path: &Path) -> Self {
+        match std::fs::metadata(path).map(|file| file.len()) {
+            Ok(bytes) if bytes > SHOWN_DIFF => Self::Large(bytes),
+            _ => Self::Whole(String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()),
+        }
+    }
+
+    fn text(&self) -> Option<&str> {
+        if let Self::Whole(text) = self { Some(text) } else { None }
+    }
+}
 
 /// Shows the unattended run that is meant by `wanted`; `None` if there is none.
 pub(super) fn show(home: &Path, wanted: &str, json: bool) -> Result<Option<u8>, Failure> {
     let Ok(id) = find(home, wanted) else { return Ok(None) };
     let story = read(home, &id)?;
-    let diff = std::fs::read(diff_path(&id.directory(home))).unwrap_or_default();
-    let diff = String::from_utf8_lossy(&diff);
-    print(json, || object(&id, &story, Some(&diff)), || text(&id, &story, &diff)).map(Some)
+    let diff = Diff::read(&diff_path(&id.directory(home)));
+    print(json, || object(&id, &story, diff.text()), || text(&id, &story, &diff)).map(Some)
 }
 
-/// All unattended runs as objects, without their diffs.
-pub(super) fn objects(home: &Path) -> Vec<Value> {
-    stories(home).iter().map(|(id, story)| object(id, story, None)).collect()
-}
-
-/// All unattended runs, one a line.
-pub(super) fn list(home: &Path) -> String {
-    let stories = stories(home);
-    if stories.is_empty() {
-        return String::new();
-    }
-    let mut table =
-        super::table::table(&["unattended run", "agent", "state", "turns", "tokens", "directory"]);
-    for (id, story) in &stories {
-        table.add_row([
-            id.to_string(),
-            story.agent.to_string(),
-            story.state().to_owned(),
-            story.turns.len().to_string(),
-            tokens(&story.meter.totals()).to_string(),
-            story.directory().display().to_string(),
-        ]);
-    }
-    format!("\n{}\n", table.trim_fmt())
-}
-
-/// Those that ended, or were begun and killed. Their worktrees stay.
+/// Those that ended, or were begun and killed.
 pub(super) fn over(home: &Path) -> impl Iterator<Item = Over> {
     let over = stories(home).into_iter().filter(|(_, story)| !story.is_running());
     over.map(|(id, story)| Over {
@@ -60,8 +56,8 @@ pub(super) fn over(home: &Path) -> impl Iterator<Item = Over> {
     })
 }
 
-/// What can be read; what cannot is said.
-fn stories(home: &Path) -> Vec<(SessionId, Story)> {
+/// All unattended runs that can be read, oldest first; what cannot is said.
+pub(super) fn stories(home: &Path) -> Vec<(SessionId, Story)> {
     let read = |id: SessionId| match read(home, &id) {
         Ok(story) => Some((id, story)),
         Err(error) => {
@@ -72,7 +68,8 @@ fn stories(home: &Path) -> Vec<(SessionId, Story)> {
     all(home).into_iter().filter_map(read).collect()
 }
 
-fn object(id: &SessionId, story: &Story, diff: Option<&str>) -> Value {
+pub(super) fn object(id: &SessionId, story: &Story, diff: Option<&str>) -> Value {
+    let ended = story.ended.as_ref();
     json!({
         "id": id.as_str(),
         "state": story.state(),
@@ -90,15 +87,22 @@ fn object(id: &SessionId, story: &Story, diff: Option<&str>) -> Value {
         "turns": story.turns,
         "usage": story.meter.totals(),
         "diff": diff,
+        "task": story.spec.task,
+        "base": story.worktree.as_ref().map(|tree| &tree.start).or(story.head.as_ref()),
+        "stat": ended.and_then(|ended| ended.stat),
+        "files": ended.map(|ended| &*ended.files).unwrap_or_default(),
+        "kept": ended.and_then(|ended| ended.kept.as_ref()),
     })
 }
 
-fn text(id: &SessionId, story: &Story, diff: &str) -> String {
+fn text(id: &SessionId, story: &Story, diff: &Diff) -> String {
     let mut out = String::new();
     let mut fact = |name: &str, value: &str| {
         let _ = writeln!(out, "{name}: {value}");
     };
     fact("run", id.as_str());
+    fact("task", first_words(&story.spec.task, 200).as_str());
+    fact("agent", story.agent.name());
     fact("state", story.state());
     if let Some(ended) = &story.ended {
         fact("reason", ended.run.reason());
@@ -121,6 +125,15 @@ fn text(id: &SessionId, story: &Story, diff: &str) -> String {
     if let Some(cost) = used.cost_usd {
         fact("cost", &format!("${cost:.4}"));
     }
+    if let Some(stat) = story.ended.as_ref().and_then(|ended| ended.stat) {
+        fact("diff", &diff_size(stat));
+    }
+    if let Some(tree) = story.worktree.as_ref().filter(|tree| tree.path.is_dir()) {
+        let kept = story.ended.as_ref().and_then(|ended| ended.kept.as_deref());
+        fact("worktree", &tree.path.display().to_string());
+        fact("kept", kept.unwrap_or("the run has not ended"));
+        fact("take it in", &format!("amplihack sessions merge {id}"));
+    }
     for turn in &story.turns {
         let how = how(turn);
         let launch = turn.launches.last().map(String::as_str).unwrap_or_default();
@@ -140,10 +153,27 @@ fn text(id: &SessionId, story: &Story, diff: &str) -> String {
             }
         }
     }
-    if !diff.is_empty() {
-        let _ = write!(out, "\n{diff}");
+    match diff {
+        Diff::Whole(diff) if diff.is_empty() => {}
+        Diff::Whole(diff) => {
+            let _ = write!(out, "\n{diff}");
+        }
+        Diff::Large(bytes) => {
+            let _ = writeln!(out, "\nthe diff has {bytes} bytes: amplihack sessions diff {id}");
+        }
     }
     out
+}
+
+/// The first words of a task, on one line of at most so many characters.
+pub(crate) fn first_words(task: &str, most: usize) -> String {
+    let line = task.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let more = task.trim().lines().count() > 1;
+    if line.chars().count() <= most && !more {
+        return line.to_owned();
+    }
+    let cut: String = line.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
 }
 
 /// How a turn went, in words.

@@ -13,27 +13,6 @@ pub(super) fn table(header: &[&str]) -> Table {
     table
 }
 
-/// One line a run.
-pub(super) fn list(runs: &[Recorded]) -> String {
-    if runs.is_empty() {
-        return "no run has been recorded yet; run an agent with --output json or --output stream-json\n"
-            .to_owned();
-    }
-    let mut table = table(&["session", "agent", "state", "tokens", "cost", "directory"]);
-    for run in runs {
-        let usage = &run.record.usage;
-        table.add_row([
-            run.id.to_string(),
-            run.record.agent.to_string(),
-            run.record.state().to_owned(),
-            tokens(usage).to_string(),
-            money(usage),
-            run.record.cwd.clone(),
-        ]);
-    }
-    format!("{}\n", table.trim_fmt())
-}
-
 /// What is known of one run, one fact a line.
 pub(super) fn show(run: &Recorded) -> String {
     let record = &run.record;
@@ -106,13 +85,7 @@ pub(super) fn cost_object(runs: &[Recorded]) -> Value {
     json!({ "sessions": runs.iter().map(each).collect::<Vec<_>>(), "together": sum(runs) })
 }
 
-fn tokens(usage: &Totals) -> u64 {
-    [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens]
-        .into_iter()
-        .fold(0, u64::saturating_add)
-}
-
 /// Only what an agent itself says: prices are not ours to know.
-fn money(usage: &Totals) -> String {
+pub(super) fn money(usage: &Totals) -> String {
     usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"))
 }

@@ -100,9 +100,13 @@ const SCHEMAS: &[Schema] = &[
     schema("remote-wait", "The remote sessions that were waited for", remote::wait),
     schema("report", "A run that has ended, with its events", runs::report),
     schema("run", "The record of a session's run", runs::run),
+    schema("sessions-apply", "The files that a run's changes were applied to", runs::sessions_apply),
+    schema("sessions-commit", "The commit of a run's work", runs::sessions_commit),
     schema("sessions-cost", "The tokens and costs of runs", runs::sessions_cost),
+    schema("sessions-discard", "The end of a run's work, and how it is brought back", runs::sessions_discard),
     schema("sessions-export-otel", "A run as OpenTelemetry traces", policy::otel),
     schema("sessions-list", "The recorded runs", runs::sessions_list),
+    schema("sessions-merge", "The merge of a run's work", runs::sessions_merge),
     schema("sessions-search", "A match in a recorded run", runs::sessions_search),
     schema("sessions-show", "A recorded run, or an unattended one", runs::sessions_show),
     schema(

@@ -52,7 +52,11 @@ fn session() -> Value {
 }
 
 pub(super) fn sessions_list() -> Value {
-    object([("sessions", list(session())), ("unattended?", list(unattended()))])
+    object([
+        ("sessions", list(session())),
+        ("unattended?", list(unattended())),
+        ("remote?", list(elsewhere())),
+    ])
 }
 
 pub(super) fn sessions_show() -> Value {
@@ -145,7 +149,59 @@ fn unattended() -> Value {
         ("turns", list(turn())),
         ("usage", usage()),
         ("diff", nullable(text())),
+        ("task", text()),
+        ("base", nullable(text())),
+        ("stat", nullable(diff_stat())),
+        ("files", list(text())),
+        ("kept", nullable(text())),
     ])
+}
+
+/// The size of a change.
+fn diff_stat() -> Value {
+    object([("files", count()), ("added", count()), ("removed", count())])
+}
+
+/// A session on another machine, as `sessions list` names it.
+fn elsewhere() -> Value {
+    object([
+        ("id", text()),
+        ("state", text()),
+        ("agent", nullable(agent())),
+        ("machine", text()),
+        ("task", text()),
+        ("began", time()),
+        ("ended", nullable(time())),
+    ])
+}
+
+pub(super) fn sessions_apply() -> Value {
+    object([("id", text()), ("checkout", text()), ("files", list(text()))])
+}
+
+pub(super) fn sessions_commit() -> Value {
+    object([
+        ("id", text()),
+        ("commit", nullable(text())),
+        ("branch", nullable(text())),
+        ("stat", nullable(diff_stat())),
+    ])
+}
+
+pub(super) fn sessions_merge() -> Value {
+    object([
+        ("id", text()),
+        ("commit", text()),
+        ("committed", flag()),
+        ("into", text()),
+        ("checkout", text()),
+        ("stat", nullable(diff_stat())),
+        ("left", nullable(text())),
+    ])
+}
+
+pub(super) fn sessions_discard() -> Value {
+    object([("id", text()), ("held", nullable(text())), ("undo", nullable(text()))])
 }
 
 /// The objects of an unattended run, but for the run's id.
@@ -175,6 +231,7 @@ fn progress() -> Vec<Value> {
         tagged("used", [("used", usage())]),
         tagged("answered", [("turn", count()), ("how", text())]),
         tagged("notice", [("message", text())]),
+        tagged("kept", [("worktree", text()), ("reason", text())]),
         tagged("checked", [("turn", count()), ("verdict", verification())]),
         tagged("ended", ended),
     ]
@@ -205,9 +262,15 @@ pub(super) fn parallel() -> Value {
         ("won", flag()),
         ("worktree", nullable(text())),
         ("branch", nullable(text())),
+        ("words", text()),
+        ("stat", nullable(diff_stat())),
+        ("files", list(text())),
+        ("check", nullable(words(&["passed", "unproved", "unchanged", "refuted"]))),
+        ("kept", nullable(text())),
     ]);
     let failed = object([
         ("task", count()),
+        ("words", text()),
         ("agent", agent()),
         ("end", words(&["failed", "not_begun"])),
         ("reason", text()),
@@ -217,7 +280,8 @@ pub(super) fn parallel() -> Value {
     let task = object([("task", count()), ("agent", agent()), ("title", text())]);
     let mut all = with_run(&object([("run", text()), ("task", count()), ("title", text())]));
     all.push(tagged("tasks", [("tasks", list(task))]));
-    all.push(tagged("table", [("runs", list(any_of([ended, failed])))]));
+    let shared = object([("file", text()), ("tasks", list(count()))]);
+    all.push(tagged("table", [("runs", list(any_of([ended, failed]))), ("shared", list(shared))]));
     json!({ "oneOf": all })
 }
 

@@ -1,0 +1,134 @@
+//! `sessions list`: launches, unattended runs and sessions on other machines, at 80 columns.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use amplihack_orchestration::journal::Story;
+use amplihack_remote::SessionManager;
+use amplihack_remote::state::SessionRecord;
+use amplihack_session::journal::Recorded;
+use amplihack_utils::env::Env;
+use amplihack_utils::launcher_context::SessionId;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::auto::first_words;
+use super::table::money;
+
+/// The width of a terminal that everybody has.
+const WIDTH: usize = 80;
+
+/// The sessions on other machines that the state file knows; a state file that cannot be read is the business of `remote list`.
+pub(super) fn remote() -> Vec<SessionRecord> {
+    let Ok(manager) = SessionManager::new(None) else { return Vec::new() };
+    let sessions = manager.list_sessions(None).unwrap_or_default();
+    sessions.iter().filter_map(|session| manager.record(&session.session_id).ok()).collect()
+}
+
+/// All of them for a program.
+pub(super) fn object(runs: &[Recorded], stories: &[(SessionId, Story)], remote: &[SessionRecord]) -> Value {
+    let mut object = json!({ "sessions": runs.iter().map(super::object).collect::<Vec<_>>() });
+    if !stories.is_empty() {
+        let runs = stories.iter().map(|(id, story)| super::auto::object(id, story, None));
+        object["unattended"] = runs.collect();
+    }
+    if !remote.is_empty() {
+        object["remote"] = remote.iter().map(elsewhere).collect();
+    }
+    object
+}
+
+fn elsewhere(record: &SessionRecord) -> Value {
+    let session = &record.session;
+    json!({
+        "id": session.session_id,
+        "state": session.status.name(),
+        "agent": record.agent,
+        "machine": session.vm_name,
+        "task": session.prompt,
+        "began": session.created_at,
+        "ended": session.completed_at,
+    })
+}
+
+/// All of them for a person: a line with id, agent, state, time and cost, then the task, then where the work is.
+pub(super) fn text(
+    runs: &[Recorded],
+    stories: &[(SessionId, Story)],
+    remote: &[SessionRecord],
+    env: &Env,
+) -> String {
+    if runs.is_empty() && stories.is_empty() && remote.is_empty() {
+        return "no run has been recorded yet; run an agent with --output json or --output stream-json\n"
+            .to_owned();
+    }
+    let home = env.home();
+    let home = home.as_deref();
+    let mut out = String::new();
+    let title = |out: &mut String, name: &str| {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        line(out, [name, "agent", "state", "began", "cost"]);
+    };
+    if !runs.is_empty() {
+        title(&mut out, "session");
+    }
+    for run in runs {
+        let record = &run.record;
+        let (state, began, cost) = (record.state(), when(record.started_at), money(&record.usage));
+        line(&mut out, [run.id.as_str(), record.agent.name(), state, &began, &cost]);
+        detail(&mut out, &place(Path::new(&record.cwd), home));
+    }
+    if !stories.is_empty() {
+        title(&mut out, "unattended run");
+    }
+    for (id, story) in stories {
+        let (began, cost) = (when(story.began), money(&story.meter.totals()));
+        line(&mut out, [id.as_str(), story.agent.name(), story.state(), &began, &cost]);
+        detail(&mut out, &first_words(&story.spec.task, WIDTH - 2));
+        let kept = story.worktree.as_ref().filter(|tree| tree.path.is_dir());
+        let branch = kept.map(|tree| format!("  {}", tree.branch)).unwrap_or_default();
+        detail(&mut out, &format!("{}{branch}", place(&story.spec.cwd, home)));
+    }
+    if !remote.is_empty() {
+        title(&mut out, "remote session");
+    }
+    for record in remote {
+        let session = &record.session;
+        let (agent, began) = (record.agent.as_deref().unwrap_or("-"), when(session.created_at));
+        line(&mut out, [&session.session_id, agent, session.status.name(), &began, "-"]);
+        detail(&mut out, &first_words(&session.prompt, WIDTH - 2));
+        detail(&mut out, &format!("on {}", session.vm_name));
+    }
+    out
+}
+
+fn line(out: &mut String, [id, agent, state, began, cost]: [&str; 5]) {
+    let text = format!("{id:<30} {agent:<10} {state:<13} {began:<12} {cost}");
+    let _ = writeln!(out, "{}", text.trim_end());
+}
+
+/// A line that belongs to the one before. The beginning of a long one goes: its end says more.
+fn detail(out: &mut String, text: &str) {
+    let long = text.chars().count().saturating_sub(WIDTH - 2);
+    let shown: String = if long > 0 {
+        std::iter::once('…').chain(text.chars().skip(long + 1)).collect()
+    } else {
+        text.to_owned()
+    };
+    let _ = writeln!(out, "  {shown}");
+}
+
+/// A time in UTC, as the ids have it, without what everybody knows.
+fn when(at: Timestamp) -> String {
+    at.strftime("%m-%d %H:%MZ").to_string()
+}
+
+fn place(directory: &Path, home: Option<&Path>) -> String {
+    match home.and_then(|home| directory.strip_prefix(home).ok()) {
+        Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
+        Some(below) => format!("~/{}", below.display()),
+        None => directory.display().to_string(),
+    }
+}

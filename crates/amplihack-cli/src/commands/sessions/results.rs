@@ -1,0 +1,229 @@
+//! `sessions diff|apply|commit|merge|discard`: what a run changed, taken into the user's checkout or thrown away.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::path::Path;
+
+use amplihack_export::visible;
+use amplihack_orchestration::results::{DiffForm, message};
+use amplihack_utils::env::Env;
+use clap::Args;
+use serde_json::json;
+
+mod open;
+
+use super::super::auto::board::diff_size;
+use crate::ui::{self, Failure, line};
+use open::{Intent, Opened, open};
+
+// Options of `sessions diff`.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The id of a run or a remote session, the beginning of it or of its second part, or `latest`
+    id: String,
+    /// Print a line per file with the number of changed lines
+    #[arg(long, conflicts_with = "name_only")]
+    stat: bool,
+    /// Print the names of the files
+    #[arg(long)]
+    name_only: bool,
+}
+
+// Options of `sessions apply`.
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArgs {
+    /// The id of a run or a remote session, the beginning of it or of its second part, or `latest`
+    id: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+// Options of `sessions commit`.
+#[derive(Debug, Args)]
+pub(crate) struct CommitArgs {
+    /// The id of a run, the beginning of it or of its second part, or `latest`
+    id: String,
+    /// The message; default: the task
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+// Options of `sessions merge`.
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// The id of a run or a remote session, the beginning of it or of its second part, or `latest`
+    id: String,
+    /// The message of the commits; default: the task
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+// Options of `sessions discard`.
+#[derive(Debug, Args)]
+pub(crate) struct DiscardArgs {
+    /// The id of a run or a remote session, the beginning of it or of its second part, or `latest`
+    id: String,
+    /// Discard also what is not merged
+    #[arg(long)]
+    force: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+pub(super) fn diff(home: &Path, args: &DiffArgs, env: &Env) -> Result<u8, Failure> {
+    let opened = open(home, &args.id, env, Intent::Read)?;
+    let form = match (args.stat, args.name_only) {
+        (true, _) => DiffForm::Stat,
+        (_, true) => DiffForm::Names,
+        _ => DiffForm::Patch,
+    };
+    let file = opened.scratch.path().join("shown");
+    opened.work(async |results| results.diff(form, &file).await)?;
+    let unread = |error: io::Error| Failure::system("the diff cannot be read", &error);
+    let mut diff = BufReader::new(File::open(&file).map_err(unread)?);
+    let terminal = io::stdout().is_terminal();
+    ui::stream(|out| {
+        if !terminal {
+            return io::copy(&mut diff, out).map(drop);
+        }
+        let mut line = Vec::new();
+        while diff.read_until(b'\n', &mut line)? > 0 {
+            out.write_all(visible(&String::from_utf8_lossy(&line)).as_bytes())?;
+            line.clear();
+        }
+        Ok(())
+    })?;
+    Ok(0)
+}
+
+pub(super) fn apply(home: &Path, args: &ApplyArgs, env: &Env) -> Result<u8, Failure> {
+    let opened = open(home, &args.id, env, Intent::Take)?;
+    let files = opened.work(async |results| results.apply().await)?;
+    let (id, checkout) = (&opened.id, &opened.target);
+    if args.json {
+        ui::data(&line(&json!({ "id": id, "checkout": checkout, "files": files }))?)?;
+    } else if files.is_empty() {
+        ui::shown(&format!(
+            "nothing to apply: {id} changed nothing that is not in {} already\n",
+            checkout.display()
+        ))?;
+    } else {
+        let names: Vec<String> = files.iter().map(|file| format!("  {}\n", file.display())).collect();
+        ui::shown(&format!("applied to {}, not committed:\n{}", checkout.display(), names.concat()))?;
+    }
+    Ok(0)
+}
+
+pub(super) fn commit(home: &Path, args: &CommitArgs, env: &Env) -> Result<u8, Failure> {
+    let opened = open(home, &args.id, env, Intent::Change)?;
+    let words = opened.message(args.message.as_deref());
+    let made = opened.work(async |results| results.commit(&words).await)?;
+    let id = &opened.id;
+    if args.json {
+        let object = json!({
+            "id": id,
+            "commit": made.as_ref().map(|made| &made.commit),
+            "branch": made.as_ref().and_then(|made| made.branch.as_ref()),
+            "stat": made.as_ref().map(|made| made.stat),
+        });
+        ui::data(&line(&object)?)?;
+    } else if let Some(made) = made {
+        let branch = made.branch.as_deref().unwrap_or("a detached HEAD");
+        let commit = made.commit.get(..9).unwrap_or(&made.commit);
+        ui::shown(&format!(
+            "committed {commit} on {branch}: {}\ntake it in: amplihack sessions merge {id}\n",
+            diff_size(made.stat)
+        ))?;
+        ui::note(
+            "note",
+            "the repository's hooks were not run and the commit is not signed: an agent may have written them",
+        );
+    } else {
+        ui::shown("nothing to commit: everything in the worktree is committed\n")?;
+    }
+    Ok(0)
+}
+
+pub(super) fn merge(home: &Path, args: &MergeArgs, env: &Env) -> Result<u8, Failure> {
+    let opened = open(home, &args.id, env, Intent::Change)?;
+    let words = opened.message(args.message.as_deref());
+    let merged = opened.work(async |results| results.merge(&words).await)?;
+    let id = &opened.id;
+    if args.json {
+        let object = json!({
+            "id": id,
+            "commit": merged.commit,
+            "committed": merged.committed,
+            "into": merged.into,
+            "checkout": merged.checkout,
+            "stat": merged.stat,
+            "left": merged.left,
+        });
+        ui::data(&line(&object)?)?;
+        return Ok(0);
+    }
+    let place = merged.checkout.display();
+    match merged.stat {
+        Some(stat) => ui::shown(&format!("merged into {} in {place}: {}\n", merged.into, diff_size(stat)))?,
+        None => ui::shown(&format!("nothing to merge: {} in {place} has it already\n", merged.into))?,
+    }
+    if let Some(left) = &merged.left {
+        ui::note("warning", format_args!("not merged: {left}"));
+    }
+    ui::shown(&format!("remove its worktree and branch: amplihack sessions discard {id}\n"))?;
+    Ok(0)
+}
+
+pub(super) fn discard(home: &Path, args: &DiscardArgs, env: &Env) -> Result<u8, Failure> {
+    let opened = open(home, &args.id, env, Intent::Change)?.with_its_tree();
+    let baseline = opened.baseline.as_ref();
+    let gone = opened.work(async |results| results.discard(baseline, args.force).await)?;
+    opened.forget(env)?;
+    let id = &opened.id;
+    if args.json {
+        ui::data(&line(&json!({ "id": id, "held": gone.held, "undo": gone.undo }))?)?;
+        return Ok(0);
+    }
+    let held = gone.held.map(|held| format!(" ({held})")).unwrap_or_default();
+    ui::shown(&format!("discarded the work of {id}{held}\n"))?;
+    if let Some(undo) = gone.undo {
+        ui::shown(&format!("bring it back: {undo}\n"))?;
+    }
+    Ok(0)
+}
+
+/// Removes the worktree and branch of the run `id`, whose record is about to go; refuses if something would be lost with them.
+pub(super) fn let_go(home: &Path, id: &str, dry_run: bool, force: bool, env: &Env) -> Result<(), Failure> {
+    let Some(opened) = Opened::with_worktree(home, id, env)? else { return Ok(()) };
+    let baseline = opened.baseline.as_ref();
+    if dry_run {
+        let losses = opened.work(async |results| results.losses(baseline).await)?;
+        if !losses.is_empty() && !force {
+            ui::note(
+                "warning",
+                format_args!("{id} stays: {}", amplihack_orchestration::changes::reason(&losses)),
+            );
+        }
+        return Ok(());
+    }
+    let gone = opened.work(async |results| results.discard(baseline, force).await)?;
+    if let Some(undo) = gone.undo {
+        ui::note("discarded", format_args!("the work of {id}; bring it back: {undo}"));
+    }
+    Ok(())
+}
+
+impl Opened {
+    /// The message of a commit.
+    fn message(&self, given: Option<&str>) -> String {
+        message(given.unwrap_or(&self.task), &self.id)
+    }
+}

@@ -1,0 +1,298 @@
+//! The results of the run or remote session that is meant.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use amplihack_orchestration::changes::RepositoryState;
+use amplihack_orchestration::drive::diff_path;
+use amplihack_orchestration::journal::{Story, all, read};
+use amplihack_orchestration::results::{Results, Source, checkout};
+use amplihack_orchestration::worktree::Tree;
+use amplihack_orchestration::{AutoError, Processes};
+use amplihack_remote::{Client, SessionManager};
+use amplihack_session::Interrupts;
+use amplihack_utils::config::Config;
+use amplihack_utils::env::Env;
+use amplihack_utils::error::ExitKind;
+use amplihack_utils::launcher_context::{SessionId, meant};
+use amplihack_utils::lock::FileLock;
+use tempfile::TempDir;
+
+use super::super::super::remote::{Driven, drive};
+use crate::commands::{current_dir, runtime};
+use crate::ui::Failure;
+
+/// The kind of the failure where nothing of a run is left.
+const GONE: &str = "no_results";
+
+/// What is to be done with the results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Intent {
+    /// They are looked at.
+    Read,
+    /// They are taken as they are.
+    Take,
+    /// The run's worktree or branch changes.
+    Change,
+}
+
+/// Results that were found.
+pub(super) struct Opened {
+    pub id: String,
+    pub task: String,
+    pub target: PathBuf,
+    pub baseline: Option<RepositoryState>,
+    pub scratch: TempDir,
+    processes: Processes,
+    base: Option<String>,
+    base_tree: Option<String>,
+    objects: Option<PathBuf>,
+    source: Source,
+    tree: Option<Tree>,
+    _lock: Option<FileLock>,
+}
+
+/// Finds the results that are meant by `wanted`, an id or its beginning.
+pub(super) fn open(home: &Path, wanted: &str, env: &Env, intent: Intent) -> Result<Opened, Failure> {
+    let id = if wanted == "latest" { all(home).pop() } else { one(home, wanted)? };
+    if let Some(id) = id {
+        return Opened::of_run(home, &id, env, intent);
+    }
+    let remote = SessionManager::new(None)?.list_sessions(None)?;
+    match meant(remote, wanted, |session| &session.session_id) {
+        Ok(session) => Opened::of_remote(&session.session_id, env),
+        Err(0) if super::super::all(home).iter().any(|run| run.id.as_str().starts_with(wanted)) => {
+            Err(Failure::of(
+                "no_results",
+                format!("{wanted} is a plain launch: what it changed is in your files and nowhere else"),
+                "`git diff` there shows it; runs of `auto` and `parallel` can be taken in",
+                ExitKind::Failed,
+            ))
+        }
+        Err(0) => Err(AutoError::NotFound { id: wanted.to_owned() }.into()),
+        Err(many) => {
+            Err(Failure::usage(format!("{many} sessions begin with {wanted:?}"), "write more of the id"))
+        }
+    }
+}
+
+/// The unattended run that is meant, if there is one.
+fn one(home: &Path, wanted: &str) -> Result<Option<SessionId>, Failure> {
+    match meant(all(home), wanted, SessionId::as_str) {
+        Ok(id) => Ok(Some(id)),
+        Err(0) => Ok(None),
+        Err(many) => Err(Failure::usage(
+            format!("{many} runs begin with {wanted:?}"),
+            "write more of the id; `amplihack sessions list` shows them",
+        )),
+    }
+}
+
+impl Opened {
+    /// The results of an unattended run that has a worktree or a branch still; `None` for anything else.
+    pub(super) fn with_worktree(home: &Path, id: &str, env: &Env) -> Result<Option<Self>, Failure> {
+        let Ok(id) = SessionId::parse(id) else { return Ok(None) };
+        let Ok(story) = read(home, &id) else { return Ok(None) };
+        let Some(tree) = &story.worktree else { return Ok(None) };
+        if !tree.repository.is_dir() && !tree.path.is_dir() {
+            return Ok(None);
+        }
+        match Self::of_run(home, &id, env, Intent::Change) {
+            Ok(opened) => Ok(Some(opened.with_its_tree())),
+            Err(gone) if gone.kind() == GONE => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same with the run's worktree as what is meant, also if only its branch is left.
+    pub(super) fn with_its_tree(mut self) -> Self {
+        if let Some(tree) = self.tree.take() {
+            self.source = Source::Worktree(tree);
+        }
+        self
+    }
+
+    fn of_run(home: &Path, id: &SessionId, env: &Env, intent: Intent) -> Result<Self, Failure> {
+        let directory = id.directory(home);
+        let story = read(home, id)?;
+        let busy = |source| AutoError::Driven { id: id.to_string(), source };
+        let lock = match intent {
+            Intent::Read => None,
+            _ => Some(FileLock::acquire(&directory.join("lock"), Duration::ZERO).map_err(busy)?),
+        };
+        let (scratch, processes) = tools(env, id.as_str())?;
+        let here = current_dir()?;
+        let (target, source) = runtime()?.block_on(async {
+            let origin = story.worktree.as_ref().map_or(&story.spec.cwd, |tree| &tree.repository);
+            let own = story.worktree.as_ref().map(|tree| tree.path.as_path());
+            let target = match checkout(&processes, &here, origin, own).await {
+                Some(target) => target,
+                None => checkout(&processes, origin, origin, own).await.unwrap_or_else(|| origin.clone()),
+            };
+            let source = source(&processes, &directory, &story, &target).await;
+            (target, source)
+        });
+        Ok(Self {
+            id: id.to_string(),
+            task: story.spec.task.clone(),
+            target,
+            baseline: RepositoryState::load(&directory),
+            scratch,
+            processes,
+            base: story.worktree.as_ref().map(|tree| tree.start.clone()).or_else(|| story.head.clone()),
+            base_tree: story.base.clone(),
+            objects: Some(directory.join("objects")).filter(|objects| objects.is_dir()),
+            source: source?,
+            tree: story.worktree,
+            _lock: lock,
+        })
+    }
+
+    fn of_remote(id: &str, env: &Env) -> Result<Self, Failure> {
+        let record = SessionManager::new(None)?.record(id)?;
+        let here = current_dir()?;
+        let (scratch, processes) = tools(env, id)?;
+        let branches = || runtime().map(|runtime| runtime.block_on(fetched(&processes, &here, id)));
+        if branches()?.is_empty() {
+            let client = Client::new(env, &here)?;
+            if let Driven::Interrupted(_) = drive(client.pull(id, &here, false, None))? {
+                return Err(Failure::input("interrupted; nothing was changed"));
+            }
+        }
+        let branches = branches()?;
+        let source = match &*branches {
+            [] => {
+                return Err(Failure::of(
+                    "no_results",
+                    format!("{id} changed nothing"),
+                    "see its output: amplihack remote output ID",
+                    ExitKind::Failed,
+                ));
+            }
+            [(commit, name)] => Source::Commit { commit: commit.clone(), name: name.clone() },
+            several => {
+                let merges: Vec<String> =
+                    several.iter().map(|(_, name)| format!("git merge {name}")).collect();
+                return Err(Failure::of(
+                    "several_branches",
+                    format!("{id} has work on several branches"),
+                    &merges.join("; or "),
+                    ExitKind::Failed,
+                ));
+            }
+        };
+        let target = runtime()?.block_on(checkout(&processes, &here, &here, None)).unwrap_or(here);
+        Ok(Self {
+            id: id.to_owned(),
+            task: record.session.prompt.clone(),
+            target,
+            baseline: None,
+            scratch,
+            processes,
+            base: record.base,
+            base_tree: None,
+            objects: None,
+            source,
+            tree: None,
+            _lock: None,
+        })
+    }
+
+    /// Does something with the results.
+    pub(super) fn work<T>(
+        &self,
+        work: impl AsyncFnOnce(&Results<'_>) -> Result<T, AutoError>,
+    ) -> Result<T, Failure> {
+        let results = Results {
+            processes: &self.processes,
+            id: self.id.clone(),
+            task: self.task.clone(),
+            base: self.base.clone(),
+            base_tree: self.base_tree.clone(),
+            source: self.source.clone(),
+            target: self.target.clone(),
+            scratch: self.scratch.path().to_owned(),
+            objects: self.objects.clone(),
+        };
+        Ok(runtime()?.block_on(work(&results))?)
+    }
+
+    /// Removes what was fetched of a remote session.
+    pub(super) fn forget(&self, env: &Env) -> Result<(), Failure> {
+        if amplihack_remote::is_session_id(&self.id) {
+            runtime()?.block_on(amplihack_remote::results::forget(env, &self.target, &self.id))?;
+        }
+        Ok(())
+    }
+}
+
+/// A private directory for what is needed meanwhile, and git.
+fn tools(env: &Env, id: &str) -> Result<(TempDir, Processes), Failure> {
+    let scratch = tempfile::tempdir()
+        .map_err(|error| Failure::system("a temporary directory cannot be made", &error))?;
+    let config = Config::load(env, &current_dir()?, &[])?;
+    let processes =
+        Processes::new(env.clone(), config.stop_grace(), scratch.path(), id, Interrupts::listen())?;
+    // What changes something must not stay half done: only a second Ctrl-C ends it.
+    Ok((scratch, processes.closing()))
+}
+
+/// Where the work of a run lies now.
+async fn source(
+    processes: &Processes,
+    directory: &Path,
+    story: &Story,
+    target: &Path,
+) -> Result<Source, Failure> {
+    let Some(tree) = &story.worktree else { return Ok(Source::Patch(diff_path(directory))) };
+    if tree.path.is_dir() {
+        return Ok(Source::Worktree(tree.clone()));
+    }
+    if let Some(commit) = tip(processes, target, tree).await {
+        return Ok(Source::Commit { commit, name: tree.branch.clone() });
+    }
+    Err(Failure::of(
+        GONE,
+        format!(
+            "the worktree and the branch {} are gone: nothing was changed there, or it was discarded",
+            tree.branch
+        ),
+        "`git for-each-ref refs/amplihack/discarded` lists what was discarded, by run",
+        ExitKind::Failed,
+    ))
+}
+
+/// The commit of a worktree's branch.
+async fn tip(processes: &Processes, repository: &Path, tree: &Tree) -> Option<String> {
+    let name = format!("refs/heads/{}", tree.branch);
+    let args = ["rev-parse", "--verify", "--quiet", &name];
+    let said = processes.git("look at the branch", repository, &[], args).await.ok()?;
+    Some(String::from_utf8_lossy(&said).trim().to_owned()).filter(|commit| !commit.is_empty())
+}
+
+/// The branches of a remote session that no other of them contains: commits and names.
+async fn fetched(processes: &Processes, repository: &Path, id: &str) -> Vec<(String, String)> {
+    let place = format!("refs/remotes/remote-exec/{id}/");
+    let args = ["for-each-ref", "--format=%(objectname) %(refname)", &place];
+    let said = processes.git("list the branches", repository, &[], args).await.unwrap_or_default();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let all: Vec<(String, String)> = said
+        .lines()
+        .filter_map(|line| line.split_once(" refs/remotes/"))
+        .map(|(commit, name)| (commit.to_owned(), name.to_owned()))
+        .collect();
+    let args =
+        ["merge-base", "--independent"].into_iter().chain(all.iter().map(|(commit, _)| commit.as_str()));
+    let heads = processes.git("compare the branches", repository, &[], args).await.unwrap_or_default();
+    let heads = String::from_utf8_lossy(&heads).into_owned();
+    let mut heads: Vec<&str> = heads.lines().collect();
+    let mut found = Vec::new();
+    for (commit, name) in all {
+        // Two names of one commit are one work.
+        if let Some(at) = heads.iter().position(|head| *head == commit) {
+            heads.remove(at);
+            found.push((commit, name));
+        }
+    }
+    found
+}

@@ -1,0 +1,315 @@
+//! The results of a run, taken in: shown, applied, committed, merged or discarded. Whatever is refused has changed nothing.
+//!
+//! Everything is done with git's plumbing, on an index of our own: no hook runs, nothing is signed, and no filter or merge driver that
+//! the repository itself configures is started, since an agent may have written them.
+
+mod apply;
+mod commit;
+mod discard;
+mod merge;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use amplihack_utils::git::{path, path_of};
+
+use crate::changes::RepositoryState;
+use crate::error::AutoError;
+use crate::process::Processes;
+use crate::snapshots::{DiffStat, Snapshots};
+use crate::worktree::Tree;
+
+pub use commit::{Committed, message};
+pub use discard::Discarded;
+pub use merge::Merged;
+
+/// Where the work lies.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// In a worktree of the run's own, with what is not committed there.
+    Worktree(Tree),
+    /// In a commit, with the name that it has for people.
+    Commit {
+        /// The commit.
+        commit: String,
+        /// Its name.
+        name: String,
+    },
+    /// In the user's own files; a patch says what was changed.
+    Patch(PathBuf),
+}
+
+/// The results of one run.
+#[derive(Debug)]
+pub struct Results<'a> {
+    /// Starts git.
+    pub processes: &'a Processes,
+    /// The run or session.
+    pub id: String,
+    /// Its task.
+    pub task: String,
+    /// The commit that it began with; none if that is not known.
+    pub base: Option<String>,
+    /// The files that it began with, where they were other than that commit.
+    pub base_tree: Option<String>,
+    /// Where the work lies.
+    pub source: Source,
+    /// The working tree that it is taken into.
+    pub target: PathBuf,
+    /// A directory for what is needed meanwhile; it is the caller's to remove.
+    pub scratch: PathBuf,
+    /// Where objects of files lie that were not committed when the run began.
+    pub objects: Option<PathBuf>,
+}
+
+/// The form of a diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffForm {
+    /// A patch for `git apply`.
+    Patch,
+    /// A line a file with the number of its lines that changed.
+    Stat,
+    /// The names of the files.
+    Names,
+}
+
+/// The files of a worktree, ready to be compared or committed.
+struct Captured {
+    snapshots: Snapshots,
+    state: RepositoryState,
+    /// The files without what the setup of the worktree had made.
+    tree: String,
+}
+
+impl Results<'_> {
+    /// Writes the diff to `file`.
+    pub async fn diff(&self, form: DiffForm, file: &Path) -> Result<(), AutoError> {
+        let words: &[&str] = match form {
+            DiffForm::Patch => {
+                &["-p", "--binary", "--full-index", "--find-renames", "--submodule=short", "--no-textconv"]
+            }
+            DiffForm::Stat => &["--stat=80", "--find-renames"],
+            DiffForm::Names => &["--name-only"],
+        };
+        let compare = |base: &str, now: &str| {
+            let fixed = ["diff-tree", "-r", "--no-color", "--no-ext-diff", "--ignore-submodules=none"];
+            let words = fixed.iter().chain(words).copied().chain([base, now, "--"]);
+            words.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let out = std::fs::File::create(file).map_err(AutoError::file(file))?;
+        match &self.source {
+            Source::Worktree(tree) => {
+                let captured = self.capture(tree).await?;
+                let args = compare(&tree.start, &captured.tree);
+                let env = captured.snapshots.env();
+                self.processes.git_to_file("compare the files", &tree.path, &env, args, out).await
+            }
+            Source::Commit { commit, .. } => {
+                let args = compare(self.base()?, commit);
+                self.processes.git_to_file("compare the files", &self.target, &[], args, out).await
+            }
+            Source::Patch(patch) if form == DiffForm::Patch => {
+                std::fs::copy(patch, file).map(drop).map_err(AutoError::file(patch))
+            }
+            Source::Patch(patch) => {
+                let how = if form == DiffForm::Stat { "--stat=80" } else { "--numstat" };
+                let args = ["apply", how, "--", &patch.to_string_lossy()];
+                self.processes.git_to_file("read the diff", &self.scratch, &[], args, out).await
+            }
+        }
+    }
+
+    fn base(&self) -> Result<&str, AutoError> {
+        self.base.as_deref().ok_or_else(|| {
+            refused(
+                "no_base",
+                format!("the commit that {} began with is not known", self.id),
+                "merge its branch with git",
+            )
+        })
+    }
+
+    /// The files of the worktree now, in the scratch directory.
+    async fn capture(&self, tree: &Tree) -> Result<Captured, AutoError> {
+        let gone = || {
+            let message = format!("the worktree {} of {} is gone", tree.path.display(), self.id);
+            refused(
+                "no_worktree",
+                message,
+                &format!("git worktree add {} {}", tree.path.display(), tree.branch),
+            )
+        };
+        if !tree.path.is_dir() {
+            return Err(gone());
+        }
+        let snapshots = Snapshots::open(self.processes, &tree.path, &self.scratch).await?.ok_or_else(gone)?;
+        if snapshots.root() != tree.path
+            && snapshots.root().canonicalize().ok() != tree.path.canonicalize().ok()
+        {
+            return Err(gone());
+        }
+        self.captured(tree, snapshots).await
+    }
+
+    async fn captured(&self, tree: &Tree, snapshots: Snapshots) -> Result<Captured, AutoError> {
+        let state = RepositoryState::capture(self.processes, &snapshots, Some(tree)).await?;
+        let made = self.made_by_setup(&snapshots, tree, &state.tree).await;
+        let mut files = state.tree.clone();
+        if !made.is_empty() {
+            let remove = ["update-index", "--force-remove", "-z", "--stdin"];
+            let list = made.join(&0);
+            self.processes.git_fed("look at the files", &tree.path, &snapshots.env(), remove, list).await?;
+            let written =
+                self.processes.git("look at the files", &tree.path, &snapshots.env(), ["write-tree"]).await?;
+            files = text(&written);
+        }
+        Ok(Captured { snapshots, state, tree: files })
+    }
+
+    /// Files that were there when the run began, that its commit does not have, and that are as they were.
+    async fn made_by_setup(&self, snapshots: &Snapshots, tree: &Tree, now: &str) -> Vec<Vec<u8>> {
+        let Some(base) = self.base_tree.as_deref() else { return Vec::new() };
+        let mut env = snapshots.env().to_vec();
+        if let Some(objects) = &self.objects {
+            // What was not committed lies there only.
+            env.push(("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects));
+        }
+        let names = async |args: [&str; 4]| {
+            let args = ["diff-tree", "-r", "-z", "--no-renames", "--name-only"].iter().copied().chain(args);
+            let said =
+                self.processes.git("compare the files", &tree.path, &env, args).await.unwrap_or_default();
+            said.split(|byte| *byte == 0)
+                .filter(|name| !name.is_empty())
+                .map(<[u8]>::to_vec)
+                .collect::<BTreeSet<_>>()
+        };
+        let made = names(["--diff-filter=A", &tree.start, base, "--"]).await;
+        let changed = names(["--diff-filter=AMDT", base, now, "--"]).await;
+        made.difference(&changed).cloned().collect()
+    }
+
+    /// Refuses where a changed file needs a filter that the repository itself configures: an agent may have written it, so it is not
+    /// started, and without it the contents would be wrong.
+    async fn refuse_filters(&self, directory: &Path, files: &[PathBuf]) -> Result<(), AutoError> {
+        let wanted =
+            ["config", "--show-scope", "-z", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$"];
+        let said = self.processes.git_says(directory, &[], wanted).await?;
+        let fields: Vec<&[u8]> = said.stdout.split(|byte| *byte == 0).collect();
+        let mut own = BTreeSet::new();
+        for pair in fields.chunks_exact(2) {
+            let [scope, setting] = pair else { continue };
+            let name = setting.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let name = String::from_utf8_lossy(name).into_owned();
+            if (*scope == b"local" || *scope == b"worktree")
+                && let Some((name, _)) = name.strip_prefix("filter.").and_then(|name| name.rsplit_once('.'))
+            {
+                own.insert(name.to_owned());
+            }
+        }
+        if own.is_empty() || files.is_empty() {
+            return Ok(());
+        }
+        let list: Vec<&[u8]> = files.iter().map(|file| file.as_os_str().as_encoded_bytes()).collect();
+        let args = ["check-attr", "-z", "--stdin", "filter"];
+        let said = self.processes.git_fed("look at attributes", directory, &[], args, list.join(&0)).await?;
+        let fields: Vec<&[u8]> = said.split(|byte| *byte == 0).collect();
+        let filtered = fields.chunks_exact(3).find(|row| own.contains(&*String::from_utf8_lossy(row[2])));
+        let Some(row) = filtered else { return Ok(()) };
+        let message = format!(
+            "{} needs the filter {}, which the repository's own configuration names: an agent may have written it, so it is not started",
+            path_of(row[0]).display(),
+            String::from_utf8_lossy(row[2])
+        );
+        Err(refused(
+            "filter",
+            message,
+            &format!("look at `git config --local --list`, then use git itself in {}", directory.display()),
+        ))
+    }
+
+    /// One answer of git in `directory`, as text.
+    async fn ask(&self, directory: &Path, args: &[&str]) -> Result<Option<String>, AutoError> {
+        let said = self.processes.git_says(directory, &[], args.iter().copied()).await?;
+        Ok(said.exit.success().then(|| text(&said.stdout)))
+    }
+
+    /// The commit that is checked out in the target.
+    async fn target_head(&self) -> Result<String, AutoError> {
+        let head = self.ask(&self.target, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await?;
+        head.ok_or_else(|| AutoError::NoCommit { repository: self.target.clone() })
+    }
+
+    /// Refuses if one of `files` in the target differs from its commit, or stands where none is known.
+    async fn refuse_uncommitted(&self, files: &[PathBuf]) -> Result<(), AutoError> {
+        let args =
+            ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=matching"];
+        let said = self.processes.git("look at your files", &self.target, &[], args).await?;
+        let dirty: BTreeSet<PathBuf> = said
+            .split(|byte| *byte == 0)
+            .filter_map(|line| line.get(3..).filter(|name| !name.is_empty()))
+            .map(path_of)
+            .collect();
+        let touched: Vec<&PathBuf> = files.iter().filter(|file| dirty.contains(*file)).collect();
+        if touched.is_empty() {
+            return Ok(());
+        }
+        let message =
+            format!("{} in {} has changes that are not committed", names(&touched), self.target.display());
+        Err(refused("uncommitted", message, "commit or stash them first; nothing was changed"))
+    }
+
+    /// The files in which two commits or trees differ.
+    async fn files(&self, env: &[(&str, &Path)], from: &str, to: &str) -> Result<Vec<PathBuf>, AutoError> {
+        let args = ["diff-tree", "-r", "-z", "--no-renames", "--name-only", from, to, "--"];
+        let said = self.processes.git("compare the files", &self.target, env, args).await?;
+        Ok(said.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path_of).collect())
+    }
+
+    /// The size of what differs between two commits or trees.
+    async fn stat(&self, from: &str, to: &str) -> Result<DiffStat, AutoError> {
+        let args = ["diff-tree", "-r", "--shortstat", "--no-renames", from, to, "--"];
+        let said = self.processes.git("compare the files", &self.target, &[], args).await?;
+        let said = text(&said);
+        let number = |word: &str| {
+            let part = said.split(", ").find(|part| part.contains(word));
+            part.and_then(|part| part.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default()
+        };
+        Ok(DiffStat {
+            files: usize::try_from(number("file")).unwrap_or_default(),
+            added: number("insertion"),
+            removed: number("deletion"),
+        })
+    }
+}
+
+/// The top of the working tree around `directory`, if that is one of the repository around `of`, and which is not `not`.
+pub async fn checkout(
+    processes: &Processes,
+    directory: &Path,
+    of: &Path,
+    not: Option<&Path>,
+) -> Option<PathBuf> {
+    let common = async |directory: &Path| {
+        let args = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        Some(path(&processes.git("look for the repository", directory, &[], args).await.ok()?))
+    };
+    let top = ["rev-parse", "--path-format=absolute", "--show-toplevel"];
+    let top = path(&processes.git("look for the repository", directory, &[], top).await.ok()?);
+    let other = not.is_none_or(|not| not.canonicalize().ok() != top.canonicalize().ok());
+    (other && common(directory).await? == common(of).await?).then_some(top)
+}
+
+pub(crate) fn refused(kind: &'static str, message: impl Into<String>, hint: &str) -> AutoError {
+    AutoError::Refused { kind, message: message.into(), hint: hint.to_owned() }
+}
+
+fn text(said: &[u8]) -> String {
+    String::from_utf8_lossy(said).trim().to_owned()
+}
+
+/// Some of `files` in words.
+fn names(files: &[impl AsRef<Path>]) -> String {
+    let shown: Vec<String> = files.iter().take(5).map(|file| file.as_ref().display().to_string()).collect();
+    let more = files.len().saturating_sub(shown.len());
+    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+}
