@@ -261,6 +261,11 @@ impl RepositoryState {
         }
     }
 
+    /// This state with other files that git sees.
+    pub(crate) fn with_files(&self, tree: &str) -> Self {
+        Self { tree: tree.to_owned(), ..self.clone() }
+    }
+
     /// The operation that waits for its end, in words.
     pub(crate) fn half_done(&self) -> Option<&'static str> {
         UNFINISHED.iter().find(|(name, _)| self.unfinished.contains(*name)).map(|(_, words)| *words)

@@ -289,9 +289,7 @@ impl<'a> Drive<'a> {
             let mut state = RepositoryState::capture(&self.processes, snapshots, own).await?;
             if let Some(tree) = own.filter(|_| !is_new) {
                 // Somebody worked in it before it was looked at: all that its commit does not have is work.
-                let start = ["rev-parse", &format!("{}^{{tree}}", tree.start)];
-                let start = self.processes.git("look at the commit", &tree.path, &[], start).await?;
-                state = state.with_tree(String::from_utf8_lossy(&start).trim());
+                state = state.with_tree(&self.start_of(tree).await?);
             }
             state.store(&self.journal.directory)?;
             self.journal.write(Entry::Based { tree: state.tree, head: state.head })?;

@@ -152,9 +152,21 @@ impl Drive<'_> {
     /// What differs from the beginning, with the diff in its file; `None` outside a repository.
     async fn changes(&self) -> Result<Option<Changes>, AutoError> {
         let story = &self.journal.story;
-        let (Some(snapshots), Some(base)) = (&self.snapshots, story.base.as_deref()) else { return Ok(None) };
+        let Some(snapshots) = &self.snapshots else { return Ok(None) };
+        let begun = match (&story.base, &story.worktree) {
+            (Some(base), _) => Some(base.clone()),
+            // It ended before anybody worked in it.
+            (None, Some(tree)) if story.turns.is_empty() => Some(self.start_of(tree).await?),
+            (None, _) => None,
+        };
+        let Some(base) = begun.as_deref() else { return Ok(None) };
         let now = RepositoryState::capture(&self.processes, snapshots, story.worktree.as_ref()).await?;
-        let before = RepositoryState::load(&self.journal.directory).unwrap_or_else(|| now.with_tree(base));
+        let before = match RepositoryState::load(&self.journal.directory) {
+            Some(before) => before,
+            // What lies there that git ignores is of its setup, and of checks.
+            None if story.base.is_none() => now.with_files(base),
+            None => now.with_tree(base),
+        };
         let differences = before.differences(&now);
         for difference in &differences {
             if let Difference::Inner(_) = difference {
@@ -219,6 +231,13 @@ impl Drive<'_> {
             Some([]) => tree.remove(&self.processes).await,
             Some(differences) => kept(&reason(differences)),
         }
+    }
+
+    /// The files of the commit that the worktree began with.
+    pub(super) async fn start_of(&self, tree: &Tree) -> Result<String, AutoError> {
+        let args = ["rev-parse".to_owned(), format!("{}^{{tree}}", tree.start)];
+        let start = self.processes.git("look at the commit", &tree.path, &[], args).await?;
+        Ok(String::from_utf8_lossy(&start).trim().to_owned())
     }
 
     /// Whether the files at the beginning were other than the commit: then their objects are nowhere else.
