@@ -137,8 +137,8 @@ impl Drive<'_> {
         let verified = run.outcome() == RunOutcome::Verified;
         let check_changed = if verified { self.journal.story.check_changed().to_vec() } else { Vec::new() };
         let limit = self.journal.story.limit().filter(|_| verified);
-        let (run, changed) = (Box::new(run), is_other);
-        let ended = Entry::Ended { run, changed, limit, check_changed, stat, files, kept: why };
+        let run = Box::new(run);
+        let ended = Entry::Ended { run, changed: is_other, limit, check_changed, stat, files, kept: why };
         self.journal.write_at(at, ended)?;
         // A resume compares with the files as they were at the beginning.
         if let Some(snapshots) = self.snapshots.as_ref().filter(|_| is_complete) {
