@@ -70,10 +70,10 @@ impl Verification {
     pub fn findings(&self) -> String {
         let mut out = String::new();
         for check in self.failed() {
-            let _ = match check.is_command() {
-                true => writeln!(out, "{} failed:\n{}", check.what, check.found.trim_end()),
-                false => writeln!(out, "{}", check.found.trim_end()),
-            };
+            if check.is_command() {
+                let _ = writeln!(out, "{} failed:", check.what);
+            }
+            let _ = writeln!(out, "{}", check.found.trim_end());
         }
         out
     }

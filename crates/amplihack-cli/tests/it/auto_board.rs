@@ -116,7 +116,7 @@ result done"#,
         sandbox.root().join("tasks").display()
     );
     tmux.new_session("a", "sh", ["-c", &script]);
-    let screen = tmux.wait_for("a", "2/10 writing", Duration::from_secs(60));
+    let screen = tmux.wait_for("a", "2/10 writing", Duration::from_mins(1));
     assert!(screen.contains("task 2: fix the lexer (claude)"), "{screen}");
     assert_eq!(lines(&screen, "1 fix the parser").len(), 1, "{screen}");
     assert_eq!(lines(&screen, "2 fix the lexer").len(), 1, "{screen}");
@@ -161,7 +161,7 @@ fn a_single_run_is_one_line_and_its_task_is_not_shown() {
         amplihack().display()
     );
     tmux.new_session("a", "sh", ["-c", &script]);
-    let screen = tmux.wait_for("a", "claude 1/10 writing · 19 tokens", Duration::from_secs(60));
+    let screen = tmux.wait_for("a", "claude 1/10 writing · 19 tokens", Duration::from_mins(1));
     assert_eq!(screen.matches("claude 1/10").count(), 1, "{screen}");
     fs::write(sandbox.home().join("go"), "").unwrap();
     tmux.wait_for("a", "checking: test -e", Duration::from_secs(30));

@@ -77,8 +77,8 @@ fn a_check_that_cannot_run_is_refused_before_the_agent_is_asked() {
         .assert_stdout_has("took too long")
         .assert_stdout_has("so far");
     assert!(sandbox.runs().is_empty());
-    let list = sandbox.run("git", ["worktree", "list"]).stdout_text();
-    assert_eq!(list.lines().count(), 1, "{list}");
+    let worktrees = sandbox.run("git", ["worktree", "list"]).stdout_text();
+    assert_eq!(worktrees.lines().count(), 1, "{worktrees}");
     procs::assert_none(&sandbox.everything());
     // The agent is to make it.
     let makes = claude("printf '#!/bin/sh\\n' > check.sh; chmod +x check.sh; result done");

@@ -64,6 +64,7 @@ mod real_recipe;
 mod real_signals;
 mod real_streams;
 mod real_terminal;
+mod real_verify;
 mod real_walls;
 mod real_words;
 mod real_worktree;

@@ -86,7 +86,7 @@ fn copilot_ends_verified_after_three_turns() {
 fn ends_for_what_it_was(agent: AgentBinary) {
     World::with(agent, Script::new([text("done")]), |world| {
         let output = auto(world, agent, &["--verify", "false", "--max-turns", "3"]);
-        assert_eq!(assert_ended(&output, "max_turns", 1)["turns"], 3);
+        assert_eq!(assert_ended(&output, "stalled", 1)["turns"], 2);
         world.server.script("run", Script::new([text("working")]));
         let output = auto(world, agent, &["--verify", "true", "--max-turns", "2"]);
         assert_ended(&output, "max_turns", 1);

@@ -1,5 +1,6 @@
 //! The checks of a driven run: once before the first turn, and wherever the machine asks whether the work is done.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use amplihack_agent::event::RunOutcome;
@@ -148,7 +149,7 @@ pub(crate) fn some_of(names: &[String]) -> String {
     const SHOWN: usize = 5;
     let mut text = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     if let Some(more) = names.len().checked_sub(SHOWN + 1) {
-        text += &format!(" and {} more", more + 1);
+        let _ = write!(text, " and {} more", more + 1);
     }
     text
 }

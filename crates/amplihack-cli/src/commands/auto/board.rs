@@ -3,6 +3,7 @@
 mod row;
 
 use std::cell::{Cell, RefCell};
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Instant;
@@ -59,7 +60,7 @@ impl Board {
     pub(crate) fn new(json: bool, titles: Vec<String>, env: &Env) -> Self {
         let is_dumb = env.get("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         let live = !json && !is_dumb && std::io::stderr().is_terminal();
-        let colors = live && env.get("NO_COLOR").is_none_or(|value| value.is_empty());
+        let colors = live && env.get("NO_COLOR").is_none_or(OsStr::is_empty);
         Self { json, live, colors, titles, runs: RefCell::default(), drawn: Cell::new(0) }
     }
 
