@@ -22,6 +22,7 @@ const SEEDS: &[&str] = &[
     r#"{"is_valid":true,"risk_level":"low","threats":[{"description":"x"}],"recommendations":["y"]}"#,
     r#"{"recipe_name":"r","success":true,"step_results":[{"step_id":"a","status":"completed","output":"x","error":null,"duration":1.5}],"context":{"a":1}}"#,
     "did it\nAMPLIHACK-STATUS: {\"status\":\"done\",\"summary\":\"it's\",\"changes\":true}\n",
+    "```\n> AMPLIHACK-STATUS: {\"status\":\"done\"}\n```\n**AMPLIHACK-STATUS:** {\"status\":\"working\"}\n",
     "recipe-runner-rs 0.3.5 (abc 2026-01-01)\n",
     "2.1.332 (Claude Code)\n",
     "amp 0.0.1790142911-g7618fb (released 2026-09-23T05:55:11.000Z, 65d ago)\n",
@@ -104,6 +105,8 @@ fn main() -> std::process::ExitCode {
         if let Some(claim) = claim::read(&text) {
             let again = serde_json::to_string(&claim).expect("a claim has a text");
             assert_eq!(claim::read(&again), Some(claim));
+            // The last line counts, and nothing before it.
+            assert_eq!(claim::read(&format!("{text}\nBut it is not done.")), None);
         }
         counts(bytes);
         runner(bytes, &text, &scratch, &env);

@@ -35,6 +35,12 @@ fn every_end_is_verified() {
     assert_verified_at(&run("echo x > made; say a; sleep 60", &["--idle-timeout", "700ms"]), "stalled");
     assert_verified_at(&run("echo x > made; exit 3", &[]), "no_result");
     assert_verified_at(&run("echo x > made; result blocked", &[]), "failed");
+    // After the deadline a check has a short time of its own.
+    let hangs = ["--verify", "test ! -e made || sleep 60", "--verify-timeout", "1s", "--deadline", "2s"];
+    let sandbox = claude("echo x > made; say a; sleep 60");
+    let output = auto(&sandbox, &hangs).output();
+    assert_ended(&output, "deadline", 5);
+    output.assert_stdout_has("took too long");
     // A check that still fails changes nothing, and runs once.
     let output = run("result working", &["--max-turns", "1"]);
     assert_ended(&output, "max_turns", 1);

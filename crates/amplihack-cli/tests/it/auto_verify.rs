@@ -113,9 +113,7 @@ fn a_check_that_the_agent_changed_is_named() {
     let last = assert_ended(&output, "stalled", 1);
     assert_eq!(last["turns"], 2);
     output.assert_stdout_has("with the original check.sh");
-    assert!(
-        sandbox.runs().last().unwrap().args().last().unwrap().lossy().contains("with the original check.sh")
-    );
+    assert!(sandbox.runs().last().unwrap().prompt().contains("with the original check.sh"));
     assert!(!directory(&sandbox).join("copy").exists());
 }
 

@@ -99,7 +99,8 @@ impl Drive<'_> {
         let Some(snapshots) = &self.snapshots else { return Ok(None) };
         match snapshots.capture(&self.processes).await {
             Ok(tree) => Ok(Some(tree)),
-            Err(AutoError::Git { .. }) => Ok(None),
+            // A signal is looked at before anything else is done.
+            Err(AutoError::Git { .. } | AutoError::Interrupted { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
