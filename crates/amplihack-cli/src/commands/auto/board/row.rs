@@ -92,7 +92,7 @@ impl Row {
                 self.used = *used;
                 self.ended = Some((*end, headline.clone(), elapsed));
             }
-            Progress::Notice { .. } => {}
+            Progress::Notice { .. } | Progress::Kept { .. } => {}
         }
     }
 
