@@ -9,6 +9,7 @@ mod debian;
 mod dist;
 mod docs;
 mod examples;
+mod grid;
 mod man;
 mod minimal_versions;
 mod nightly;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--long] [RUNNER ARGS…]   install what the tests need, then run them
+       cargo xtask test --grid                    every whole journey with every agent, and the table of what came of each
        cargo xtask compliance [--static] [--rows TEXT] [--fault NAME] [--jobs N]
                                                   every promise of docs/compliance.md tried, and broken once; --static: count only
        cargo xtask nightly [--seconds N] [--seed N] [--fuzz-only]
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
     let chore = args.first().map(String::as_str);
     let rest = args.get(1..).unwrap_or_default();
     let done = match chore {
+        Some("test") if rest == ["--grid"] => grid::run(),
         Some("test") => test::run(rest),
         Some("compliance") => compliance::run(rest),
         Some("dist") => dist::run(rest),

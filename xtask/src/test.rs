@@ -23,7 +23,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let mut build = shell::cargo();
     build.args(["build", "--quiet", "--bins"]);
     if names_package(&args) {
-        build.args(["--package", "amplihack-testkit"]);
+        build.args(["--package", "amplihack-testkit", "--package", "amplihack-hooks"]);
     } else {
         build.args(EVERYTHING);
     }

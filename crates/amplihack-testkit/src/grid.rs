@@ -169,7 +169,7 @@ pub fn cell(journey: &str, agent: AgentBinary) -> JourneyCell {
 pub fn table() -> String {
     let names = AGENTS.map(AgentBinary::name).join(" | ");
     let mut text = format!(
-        "| journey | {names} | what is typed | where the change is |\n|---|---|---|---|---|---|---|\n"
+        "| journey | tests | {names} | what is typed | where the change is |\n|---|---|---|---|---|---|---|---|\n"
     );
     let mut reasons: Vec<&str> = Vec::new();
     for row in &JOURNEYS {
@@ -185,8 +185,8 @@ pub fn table() -> String {
                 format!("named ({})", number + 1)
             }
         });
-        let _ =
-            writeln!(text, "| {} | {} | `{}` | {} |", row.title, cells.join(" | "), row.command, row.home);
+        let (title, name, cells) = (row.title, row.name, cells.join(" | "));
+        let _ = writeln!(text, "| {title} | `grid::{name}` | {cells} | `{}` | {} |", row.command, row.home);
     }
     for (number, reason) in reasons.iter().enumerate() {
         let _ = write!(text, "\n{}. {reason}", number + 1);

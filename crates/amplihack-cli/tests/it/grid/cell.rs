@@ -49,10 +49,6 @@ pub(super) fn run(name: &str, agent: AgentBinary, make: fn(&Cell<'_>)) {
         world.sandbox.unset(format!("AMPLIHACK_{}_PATH", agent.name().to_uppercase()));
         world.sandbox.link(agent.name(), &program);
         world.sandbox.link("amplihack", amplihack());
-        if agent == AgentBinary::Gemini {
-            // What its users are told: it runs no hooks in a directory that it does not trust, and worktrees are new ones.
-            world.sandbox.set("GEMINI_CLI_TRUST_WORKSPACE", "true");
-        }
         // Each user has one; connections to machines are shared below it.
         let root = world.sandbox.root().to_owned();
         world.sandbox.set("XDG_RUNTIME_DIR", root);

@@ -22,7 +22,11 @@ pub(super) fn local(cell: &Cell<'_>) {
     // What points the agent at its model is the user's environment, of which a session gets what is named.
     let url = cell.world.server.base_url(Scenario::Script, "run");
     let variables = variables(cell, &url, &cell.world.sandbox.root().join("not-used"));
-    let names: Vec<String> = variables.iter().map(|(name, _)| name.clone()).collect();
+    // A key is named only: its value stays out of the command line.
+    let word = |(name, value): &(String, String)| {
+        if cell.world.sandbox.env().get(name).is_some() { name.clone() } else { format!("{name}={value}") }
+    };
+    let names: Vec<String> = variables.iter().map(word).collect();
     let run = |args: &[&str]| cell.amplihack(args);
     let output = comes_back(cell, "local", &names, &run);
     cell.assert_guarded(&output);
@@ -109,6 +113,7 @@ fn variables(cell: &Cell<'_>, url: &str, home: &Path) -> Vec<(String, String)> {
         .filter(|(name, _)| name != "HOME")
         .collect();
     if cell.agent == AgentBinary::Gemini {
+        // It runs no hooks in a directory that it does not trust, and a session's is a new one.
         all.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
     }
     all

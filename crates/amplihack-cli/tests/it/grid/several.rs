@@ -5,7 +5,7 @@ use std::path::Path;
 use amplihack_testkit::Output;
 use serde_json::Value;
 
-use super::cell::{CHECK, Cell, TASK, assert_unchanged, claim};
+use super::cell::{CHANGED, CHECK, Cell, TASK, assert_unchanged, claim};
 use super::unattended::comes_home;
 
 /// A recipe whose agent step writes and whose shell step looks.
@@ -20,12 +20,15 @@ pub(super) fn parallel(cell: &Cell<'_>) {
     let output = side_by_side(cell, &tasks, &["--agents", cell.agent.name()]);
     output.assert_code(0);
     assert_eq!(output.stdout_text().matches("verified").count(), 2, "{output}");
+    assert_eq!(output.stderr_text().matches("verified (red → green)").count(), 2, "{output}");
     let rows = kept(cell);
     assert_eq!(rows.len(), 2, "{rows:#?}");
     for row in &rows {
         in_its_worktree(cell, row, "verified", &output);
     }
-    comes_home(cell, &output, rows[0]["worktree"]["branch"].as_str().unwrap());
+    // Both wrote the same file, which is said before one of them is taken in.
+    output.assert_stdout_has(CHANGED);
+    comes_home(cell, &output, &rows[0]);
     cell.assert_guarded(&output);
 }
 
@@ -40,7 +43,7 @@ pub(super) fn race(cell: &Cell<'_>) {
     assert_eq!(rows.len(), 2, "{rows:#?}");
     let winner = rows.iter().find(|row| row["state"] == "verified").unwrap_or_else(|| panic!("{rows:#?}"));
     in_its_worktree(cell, winner, "verified", &output);
-    comes_home(cell, &output, winner["worktree"]["branch"].as_str().unwrap());
+    comes_home(cell, &output, winner);
     cell.assert_guarded(&output);
 }
 

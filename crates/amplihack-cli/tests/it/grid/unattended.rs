@@ -27,7 +27,7 @@ pub(super) fn worktree(cell: &Cell<'_>) {
     output.assert_stdout_has(&tree.display().to_string());
     cell.assert_changed(&tree, &output);
     assert_unchanged(&cell.checkout(), &output);
-    comes_home(cell, &output, run["worktree"]["branch"].as_str().unwrap());
+    comes_home(cell, &output, &run);
     cell.assert_guarded(&output);
 }
 
@@ -60,7 +60,7 @@ pub(super) fn run_of<'a>(cell: &Cell<'a>, more: &[&'a str]) -> Vec<&'a str> {
 /// The run ended verified, and says so to people and programs. Returns what is kept of it.
 #[track_caller]
 pub(super) fn ends_verified(cell: &Cell<'_>, output: &Output) -> Value {
-    output.assert_code(0).assert_stdout_has("verified: ");
+    output.assert_code(0).assert_stdout_has("verified (red → green): ");
     let more = printed(output, "amplihack sessions show");
     cell.typed(&more).assert_code(0).assert_stdout_has("state: verified").assert_stdout_has("+changed");
     let shown = cell.typed(&format!("{more} --json"));
@@ -70,11 +70,13 @@ pub(super) fn ends_verified(cell: &Cell<'_>, output: &Output) -> Value {
     run
 }
 
-/// The branch is there, and the printed command brings the change into the checkout.
+/// The branch of `run` is there, and the command that is printed for it brings the change into the checkout.
 #[track_caller]
-pub(super) fn comes_home(cell: &Cell<'_>, output: &Output, branch: &str) {
+pub(super) fn comes_home(cell: &Cell<'_>, output: &Output, run: &Value) {
+    let branch = run["worktree"]["branch"].as_str().unwrap_or_else(|| panic!("{run}"));
     cell.world.sandbox.run("git", ["rev-parse", "--verify", "--quiet", branch]).assert_code(0);
-    let taken = cell.typed(&printed(output, "amplihack sessions apply"));
+    let id = run["id"].as_str().unwrap_or_else(|| panic!("{run}"));
+    let taken = cell.typed(&printed(output, &format!("amplihack sessions merge {id}")));
     taken.assert_code(0);
     cell.assert_changed(&cell.checkout(), &taken);
 }

@@ -1,0 +1,107 @@
+//! `cargo xtask test --grid`: every whole journey with every agent, and a table of what came of each.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::{Failure, shell, test, ui};
+
+/// The page with the grid, which the tests hold to be that of the test kit.
+const PAGE: &str = "docs/explanation/journeys.md";
+/// The tests of the grid.
+const TESTS: [&str; 5] = ["--package", "amplihack-cli", "--test", "it", "grid::"];
+
+/// Makes all journeys and prints the table; fails if one failed.
+pub(crate) fn run() -> Result<(), Failure> {
+    let page = shell::root().join(PAGE);
+    let page =
+        fs::read_to_string(&page).map_err(|error| format!("failed to read {}: {error}", page.display()))?;
+    // Each cell leaves a line in a file of its own when it is done.
+    let lines = shell::target().join("tmp/grid");
+    if lines.exists() {
+        fs::remove_dir_all(&lines)
+            .map_err(|error| format!("failed to remove {}: {error}", lines.display()))?;
+    }
+    let mut args = vec!["--long".to_owned()];
+    args.extend(TESTS.map(str::to_owned));
+    let tested = test::run(&args);
+    let outcome = |journey: &str, agent: &str| read(&lines.join(format!("{journey}.{agent}")));
+    ui::say(&table(&page, &outcome));
+    tested
+}
+
+fn read(file: &Path) -> Option<String> {
+    fs::read_to_string(file).ok().map(|text| text.trim().to_owned())
+}
+
+/// The grid of `page` with what `outcome` says of each cell; a cell that says nothing has failed.
+fn table(page: &str, outcome: &dyn Fn(&str, &str) -> Option<String>) -> String {
+    let mut rows = page.lines().filter(|line| line.starts_with("| ")).map(cells);
+    let Some(header) = rows.next() else { return String::new() };
+    let agents = header.get(2..6).unwrap_or_default();
+    let mut text = format!("{:<18}", "journey");
+    for agent in agents {
+        let _ = write!(text, "{agent:<14}");
+    }
+    let mut reasons = String::new();
+    for row in rows {
+        let Some(name) = row.get(1).and_then(|cell| cell.trim_matches('`').strip_prefix("grid::")) else {
+            continue;
+        };
+        let _ = write!(text, "\n{name:<18}");
+        for agent in agents {
+            let said = outcome(name, agent).unwrap_or_else(|| "FAILED".to_owned());
+            let (word, rest) = said.split_once(": ").unwrap_or((&said, ""));
+            let word = if word.starts_with("holds") { format!("{word} s") } else { word.to_owned() };
+            let _ = write!(text, "{word:<14}");
+            if !rest.is_empty() {
+                let _ = write!(reasons, "\n{name}, {agent}: {rest}");
+            }
+        }
+    }
+    text + &reasons
+}
+
+/// The cells of a row in Markdown.
+fn cells(line: &str) -> Vec<&str> {
+    line.trim_matches('|').split('|').map(str::trim).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::table;
+
+    const PAGE: &str = "text\n\n| journey | tests | a | b | c | d | typed |\n|---|---|---|---|---|---|---|\n\
+        | `auto` | `grid::auto` | holds | holds | holds (nightly) | named (1) | `x` |\n\n1. It cannot.\n";
+
+    #[test]
+    fn each_cell_shows_what_came_of_it() {
+        let outcome = |journey: &str, agent: &str| {
+            assert_eq!(journey, "auto");
+            match agent {
+                "a" => Some("holds 3.2".to_owned()),
+                "c" => Some("named: it cannot".to_owned()),
+                "d" => Some("not run: no tmux".to_owned()),
+                _ => None,
+            }
+        };
+        let text = table(PAGE, &outcome);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        assert_eq!(
+            lines,
+            [
+                "journey           a             b             c             d",
+                "auto              holds 3.2 s   FAILED        named         not run",
+                "auto, c: it cannot",
+                "auto, d: no tmux",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_page_has_the_grid() {
+        let page = std::fs::read_to_string(crate::shell::root().join(super::PAGE)).unwrap();
+        let text = table(&page, &|_, _| Some("holds 1.0".to_owned()));
+        assert!(text.lines().count() > 10 && text.matches("holds 1.0 s").count() > 40, "{text}");
+    }
+}
