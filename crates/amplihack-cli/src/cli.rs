@@ -256,6 +256,12 @@ pub(crate) struct DoctorArgs {
 // Options of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
+    /// Show only this scene
+    #[arg(value_name = "SCENE", value_parser = crate::commands::demo::NAMES)]
+    pub scene: Option<String>,
+    /// List the scenes
+    #[arg(long, conflicts_with = "scene")]
+    pub list: bool,
     /// Use the built-in scripted agent even if real agents are installed
     #[arg(long)]
     pub scripted: bool,

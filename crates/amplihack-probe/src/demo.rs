@@ -80,11 +80,13 @@ pub fn agents(
 }
 
 /// The scripted agent: this very program under another name, behind Claude Code's command line.
-fn scripted_agent(directory: &Path) -> Result<Installed, DriveError> {
+pub fn scripted_agent(directory: &Path) -> Result<Installed, DriveError> {
     let link = directory.join(scripted::PROGRAM);
-    sys::own_file()
-        .and_then(|exe| std::os::unix::fs::symlink(exe, &link))
-        .map_err(DriveError::io("the scripted agent could not be made"))?;
+    if !link.exists() {
+        sys::own_file()
+            .and_then(|exe| std::os::unix::fs::symlink(exe, &link))
+            .map_err(DriveError::io("the scripted agent could not be made"))?;
+    }
     let mut installed = Installed::assumed(AgentBinary::Claude);
     installed.path = link;
     Ok(installed)

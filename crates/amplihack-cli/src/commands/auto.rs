@@ -239,7 +239,7 @@ enum Work {
 pub(super) fn warn_of_permissions() {
     ui::note(
         "warning",
-        "no --permissions: the agent's own default applies, with which Claude Code and Codex write nothing; use --permissions edit or full",
+        "no --permissions: the agent's own default applies, with which most agents write nothing; use --permissions edit or full",
     );
 }
 

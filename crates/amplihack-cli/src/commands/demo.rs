@@ -1,114 +1,96 @@
-//! `amplihack demo`.
+//! `amplihack demo`: scenes that show on this machine what amplihack does, against a scripted model.
 
-use amplihack_agent::Installed;
-use amplihack_probe::demo::{self, Shown};
+mod agents;
+mod worktree;
+
 use amplihack_probe::drive::{Bench, DriveError};
-use amplihack_probe::guarding::Forbidden;
 use amplihack_probe::model::ModelServer;
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
-use comfy_table::{Table, presets};
+use tokio::runtime::Runtime;
 
 use crate::cli::DemoArgs;
 use crate::commands::{current_dir, runtime};
 use crate::ui::{self, Failure};
 
-/// Shows the main job on every agent found and ends in a table; 1 if anything did not hold.
+/// One thing to show.
+struct Scene {
+    /// What a user calls it.
+    name: &'static str,
+    /// What is shown.
+    title: &'static str,
+    /// What would happen without amplihack.
+    without: &'static str,
+    /// Shows it; returns whether everything held.
+    show: fn(&mut Stage<'_>) -> Result<bool, Failure>,
+}
+
+/// All scenes, in the order in which they are shown.
+const SCENES: &[Scene] = &[
+    Scene {
+        name: "agents",
+        title: "each agent that is found does the main job: a hostile prompt, a harmless call, a forbidden call",
+        without: "a shell could change the prompt, no descendant would know its agent, and the forbidden commit would be made",
+        show: agents::show,
+    },
+    Scene {
+        name: "worktree",
+        title: "an unattended task in a worktree of its own, which ends when a check passes",
+        without: "\"done\" would be what the agent says, in your own checkout, and past your hooks",
+        show: worktree::show,
+    },
+];
+
+/// The names of all scenes.
+pub(crate) const NAMES: [&str; SCENES.len()] = {
+    let mut names = [""; SCENES.len()];
+    let mut number = 0;
+    while number < SCENES.len() {
+        names[number] = SCENES[number].name;
+        number += 1;
+    }
+    names
+};
+
+/// What every scene stands on.
+struct Stage<'a> {
+    env: &'a Env,
+    config: Config,
+    runtime: Runtime,
+    server: ModelServer,
+    bench: Bench,
+    /// The built-in agent even where there are real ones.
+    scripted: bool,
+}
+
+/// Shows all scenes, or the one that is named; 1 if anything did not hold.
 pub(crate) fn run(args: &DemoArgs, env: &Env) -> Result<u8, Failure> {
+    if args.list {
+        let line = |scene: &Scene| format!("{:<10}{}", scene.name, scene.title);
+        let lines: Vec<String> = SCENES.iter().map(line).collect();
+        return ui::data(&format!("{}\n", lines.join("\n"))).map(|()| 0);
+    }
     let config = Config::load(env, &current_dir()?, &[])?;
     let runtime = runtime()?;
     let server = runtime.block_on(ModelServer::start()).map_err(|source| DriveError::Io {
         what: "the loopback model server could not be started",
         source,
     })?;
-    let mut bench = Bench::new(env.get("PATH"))?;
-    let agents = demo::agents(env, &config, &bench, args.scripted)?;
+    let bench = Bench::new(env.get("PATH"))?;
     ui::data(&format!(
         "A scripted model server answers on http://{}; no account, no network beyond this machine.\n",
         server.address()
     ))?;
-    if agents.iter().all(demo::is_scripted) {
-        let why =
-            if args.scripted { "As you asked" } else { "No agent that runs without an account was found" };
-        ui::data(&format!("{why}: the built-in scripted agent takes the place of a real one.\n"))?;
+    let mut stage = Stage { env, config, runtime, server, bench, scripted: args.scripted };
+    let mut holds = true;
+    for scene in SCENES.iter().filter(|scene| args.scene.as_deref().is_none_or(|name| name == scene.name)) {
+        ui::data(&format!("\n{}: {}\nWithout amplihack, {}.\n", scene.name, scene.title, scene.without))?;
+        holds &= (scene.show)(&mut stage)?;
     }
-    let mut rows = Vec::new();
-    for installed in &agents {
-        ui::data(&format!("\n{}\n", demo::title(installed)))?;
-        // One broken agent must not hide the others.
-        let shown = demo::show(&mut bench, &runtime, &server, installed);
-        ui::data(&match &shown {
-            Ok(shown) => steps(shown),
-            Err(error) => format!("  FAIL the agent could not be driven: {error}\n"),
-        })?;
-        rows.push((installed, shown));
-    }
-    ui::data(&format!("\n{}\n", table(&rows)))?;
-    let holds = |(_, shown): &Row| shown.as_ref().is_ok_and(Shown::holds);
-    Ok(u8::from(!rows.iter().all(holds)))
+    Ok(u8::from(!holds))
 }
 
-/// An agent, and what was seen of it or why nothing was.
-type Row<'a> = (&'a Installed, Result<Shown, DriveError>);
-
-const VERDICT: [&str; 2] = ["holds", "does not hold"];
-
-fn steps(shown: &Shown) -> String {
-    let mark = |holds: bool| if holds { "ok  " } else { "FAIL" };
-    let descendant = shown.descendant.as_deref().unwrap_or("no answer");
-    format!(
-        "  {} a prompt of {} bytes with quotes, $(…) and backticks by {}: {}\n\
-         \x20 {} a descendant with a cleared environment asks which agent is in charge: {descendant}\n\
-         \x20 {} a harmless tool call: {}\n\
-         \x20 {} a forbidden tool call, `git commit --no-verify`: {}\n\
-         \x20 {} the agent ended with {} after {:.1} s\n",
-        mark(shown.prompt.0),
-        demo::PROMPT_BYTES,
-        shown.channel,
-        shown.prompt.1,
-        mark(shown.descendant.as_deref() == Some(shown.agent.name())),
-        mark(shown.tool_ran),
-        if shown.tool_ran { "ran" } else { "did not run" },
-        mark(matches!(shown.forbidden, Forbidden::Stopped(_))),
-        match &shown.forbidden {
-            Forbidden::Stopped(rule) => format!("stopped by {rule}"),
-            other => other.to_string(),
-        },
-        mark(shown.code == 0),
-        shown.code,
-        shown.took.as_secs_f32(),
-    )
-}
-
-fn table(rows: &[Row]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED);
-    table.set_header([
-        "agent",
-        "version",
-        "prompt",
-        "descendants see",
-        "harmless call",
-        "forbidden call",
-        "exit",
-        "verdict",
-    ]);
-    for (installed, shown) in rows {
-        let (agent, version) = (installed.agent.to_string(), demo::version(installed));
-        let Ok(row) = shown else {
-            table.add_row([&agent, &version, "-", "-", "-", "-", "-", VERDICT[1]]);
-            continue;
-        };
-        table.add_row([
-            agent,
-            version,
-            format!("{} by {}", if row.prompt.0 { "intact" } else { "not intact" }, row.channel),
-            row.descendant.clone().unwrap_or_else(|| "nothing".to_owned()),
-            if row.tool_ran { "ran" } else { "did not run" }.to_owned(),
-            row.forbidden.to_string(),
-            row.code.to_string(),
-            VERDICT[usize::from(!row.holds())].to_owned(),
-        ]);
-    }
-    table.to_string()
+/// The beginning of a line about something that holds or not.
+const fn mark(holds: bool) -> &'static str {
+    if holds { "ok  " } else { "FAIL" }
 }

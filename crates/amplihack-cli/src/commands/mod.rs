@@ -6,7 +6,7 @@ mod auto;
 mod completions;
 mod config;
 pub(crate) mod copilot;
-mod demo;
+pub(crate) mod demo;
 mod doctor;
 mod help;
 mod install;

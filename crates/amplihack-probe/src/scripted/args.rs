@@ -73,6 +73,8 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Command, String> {
             "--version" | "-v" => return Ok(Command::Version),
             "-p" | "--print" => print = true,
             "--verbose" => verbose = true,
+            // Its messages are short: each comes whole.
+            "--include-partial-messages" => {}
             "--dangerously-skip-permissions" => "bypassPermissions".clone_into(&mut options.permission_mode),
             "--model" => options.model = value()?,
             "--output-format" => options.format = format(&value()?)?,
@@ -153,8 +155,16 @@ mod tests {
 
     #[test]
     fn flags_are_read_in_both_spellings() {
-        let line =
-            ["-p", "--model=m", "--output-format", "stream-json", "--verbose", "--permission-mode", "plan"];
+        let line = [
+            "-p",
+            "--model=m",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--include-partial-messages",
+            "--permission-mode",
+            "plan",
+        ];
         let read = options(&line);
         assert_eq!((read.model.as_str(), read.format), ("m", Format::StreamJson));
         assert!(!read.all_permissions);
