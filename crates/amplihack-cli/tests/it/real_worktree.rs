@@ -111,6 +111,32 @@ fn agents_work_side_by_side_in_worktrees_of_the_default_home() {
         let won = table["runs"].as_array().unwrap().iter().find(|row| row["won"] == true);
         let won = won.unwrap_or_else(|| panic!("{output}"));
         assert_written(Path::new(won["worktree"].as_str().unwrap()), &world.sandbox, &output);
+        comes_home(world, won["run"].as_str().unwrap());
+    });
+}
+
+/// The work of `id` is merged into the user's checkout.
+#[track_caller]
+fn comes_home(world: &World, id: &str) {
+    world.run(&["sessions", "diff", id]).assert_code(0).assert_stdout_has("+work");
+    world.run(&["sessions", "merge", id]).assert_code(0).assert_stdout_has("merged into main");
+    assert_eq!(fs::read_to_string(world.sandbox.work().join("src/harmless")).unwrap(), "work\n");
+    world.run(&["sessions", "discard", id]).assert_code(0);
+}
+
+#[test]
+fn a_task_of_claude_comes_home_from_a_parallel_run() {
+    World::with(AgentBinary::Claude, script(), |world| {
+        world.sandbox.write("tasks", "write the first\n");
+        let tasks = world.sandbox.root().join("tasks").display().to_string();
+        let args = ["parallel", "--agents", "claude", "--task-file", &tasks, "--permissions", "full"];
+        let output = amplihack(world, &[&args[..], &["--verify", "test -s src/harmless"]].concat());
+        output.assert_code(0);
+        let text = output.stdout_text();
+        let command = text.lines().find_map(|line| line.trim().strip_prefix("amplihack sessions merge "));
+        comes_home(world, command.unwrap_or_else(|| panic!("{output}")));
+        let list = world.sandbox.run("git", ["worktree", "list"]).stdout_text();
+        assert_eq!(list.lines().count(), 1, "{list}");
     });
 }
 
@@ -142,6 +168,7 @@ fn works_remotely(agent: AgentBinary) {
         world.run(&["remote", "pull", &id, "--json"]).assert_code(0);
         let file = format!("refs/remotes/remote-exec/{id}/wip/{id}:src/harmless");
         assert_eq!(world.sandbox.run("git", ["show", &file]).assert_code(0).stdout_text(), "work\n");
+        comes_home(world, &id);
         // With the session its work tree goes.
         world.run(&["remote", "pull", &id, "--remove"]).assert_code(0);
         assert!(
