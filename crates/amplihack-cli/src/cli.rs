@@ -386,4 +386,21 @@ impl Cli {
         };
         if json { Format::Json } else { Format::Text }
     }
+
+    /// Whether the command does nothing but print what there is: then somebody who stops reading is no failure.
+    pub(crate) fn only_prints(&self) -> bool {
+        match &self.command {
+            Command::Which(_)
+            | Command::Completions(_)
+            | Command::Help(_)
+            | Command::Man(_)
+            | Command::Stream(_) => true,
+            Command::Config(command) => matches!(command, ConfigCommand::Show { .. }),
+            Command::Audit(command) => command.only_prints(),
+            Command::Recipe(command) => command.only_prints(),
+            Command::Remote(command) => command.only_prints(),
+            Command::Sessions(command) => command.only_prints(),
+            _ => false,
+        }
+    }
 }

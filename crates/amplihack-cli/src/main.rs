@@ -47,16 +47,19 @@ fn main() -> ExitCode {
             }
             return match error.print() {
                 Ok(()) => ExitCode::from(code),
+                Err(failed) if failed.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::from(code),
                 Err(failed) => ExitCode::from(
                     ui::Failure::system("stdout could not be written", &failed).show(ui::Format::Text),
                 ),
             };
         }
     };
-    let format = cli.format();
+    let (format, only_prints) = (cli.format(), cli.only_prints());
     let done = diagnostics::begin(&cli.log, &env).and_then(|()| commands::run(cli, &env));
     match done {
         Ok(code) => ExitCode::from(code),
+        // Whoever stopped reading has read enough.
+        Err(failure) if only_prints && failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => ExitCode::from(failure.show(format)),
     }
 }

@@ -8,6 +8,9 @@ use amplihack_utils::error::{ExitKind, Explain};
 use serde::Serialize;
 use serde_json::json;
 
+/// The kind of a failure that only says that nobody reads stdout any more.
+const CLOSED_PIPE: &str = "closed_pipe";
+
 /// How errors are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -94,6 +97,17 @@ impl Failure {
         self.kind
     }
 
+    /// Stdout that did not take everything.
+    fn stdout(error: &io::Error) -> Self {
+        let kind = if error.kind() == io::ErrorKind::BrokenPipe { CLOSED_PIPE } else { "system" };
+        Self { kind, ..Self::system("stdout could not be written", error) }
+    }
+
+    /// Whether nobody reads stdout any more.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        self.kind == CLOSED_PIPE
+    }
+
     /// What failed, in words.
     pub(crate) fn message(&self) -> &str {
         &self.message
@@ -132,9 +146,7 @@ pub(crate) fn plain(text: &str) {
 /// Writes to stdout what `write` writes, without having all of it at once.
 pub(crate) fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    write(&mut out)
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::system("stdout could not be written", &error))
+    write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
 }
 
 /// Writes `text` to stderr: progress for a person. Agents, machines and repositories have a say in it, so what a terminal would obey is
@@ -164,7 +176,5 @@ pub(crate) fn line(value: &impl Serialize) -> Result<String, Failure> {
 /// Writes `text` to stdout, whole, or says that stdout took it not.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::system("stdout could not be written", &error))
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
 }

@@ -28,7 +28,7 @@ pub fn append(home: &Path, wanted: &str, text: &str) -> Result<String, AutoError
     }
     let id = find(home, wanted)?;
     if let Some(ended) = read(home, &id)?.ended {
-        return Err(AutoError::Over { id: id.to_string(), end: ended.run.name() });
+        return Err(AutoError::Over { id: id.to_string(), end: ended.run.outcome() });
     }
     let run = id.directory(home);
     if !is_own(&run) {

@@ -26,12 +26,14 @@ mod worktree;
 
 use ask::{Prompted, is_wide, request};
 pub(crate) use check::some_of;
+use finish::summary;
 
 use crate::budget::SharedBudget;
 use crate::changes::RepositoryState;
 use crate::claim::SCHEMA;
 use crate::error::AutoError;
-use crate::journal::{Entry, Journal};
+use crate::extension::Extension;
+use crate::journal::{Entry, Journal, Story};
 use crate::process::Processes;
 use crate::progress::{Progress, headline};
 use crate::prompts::{Parts, prompt};
@@ -104,6 +106,12 @@ impl Summary {
 /// What cannot work is refused before anything is made or started: a missing agent, a prompt that no channel of the agent holds, a
 /// delivery that it does not take.
 pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
+    let id = new_session_id().map_err(AutoError::file("/dev/urandom"))?;
+    begin_as(place, spec, id).await
+}
+
+/// The same, as the run `id`, which is new.
+pub(crate) async fn begin_as(place: Place<'_>, spec: Spec, id: SessionId) -> Result<Summary, AutoError> {
     if *place.lane.borrow() != Lane::Open {
         return Err(AutoError::GivenUp);
     }
@@ -122,7 +130,6 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
         let first = Prompted { agent, prompt: first, resume: None, dollars: None, schema: None };
         drop(plan(request(&place, &spec, &spec.cwd, first), place.env, place.config)?);
     }
-    let id = new_session_id().map_err(AutoError::file(&home))?;
     let directory = id.directory(&home);
     create_private_dir(&directory).map_err(AutoError::file(&directory))?;
     let lock = hold(&directory, &id)?;
@@ -147,18 +154,32 @@ pub async fn begin(place: Place<'_>, spec: Spec) -> Result<Summary, AutoError> {
     Box::pin(Drive::new(place, home, id, journal, processes, lock).run(false)).await
 }
 
-/// Goes on with the run `id`, whose driver died, at the turn that was in flight.
-pub async fn resume(place: Place<'_>, id: SessionId) -> Result<Summary, AutoError> {
+/// The summary of the run `id` as `story` tells it, if that is complete: there is nothing to continue.
+pub fn complete(id: &SessionId, story: &Story) -> Option<Summary> {
+    recorded(id, story).filter(|_| story.is_complete())
+}
+
+/// The summary of the run `id` as `story` tells it, if an end is recorded.
+pub(crate) fn recorded(id: &SessionId, story: &Story) -> Option<Summary> {
+    let kept = story.worktree.clone().filter(|tree| tree.path.is_dir());
+    Some(summary(id, story, story.ended.as_ref()?.run.clone(), kept))
+}
+
+/// Continues the run `id`: at the turn that was in flight if its driver died, and after any end but a success with the bounds of
+/// `extension`, or those that it had anew. A run that is complete answers with its summary, and nothing is started.
+pub async fn resume(place: Place<'_>, id: SessionId, extension: Extension) -> Result<Summary, AutoError> {
     let home = place.env.amplihack_home().ok_or(AutoError::NoHome)?;
     let directory = id.directory(&home);
-    // Looked for first: a lock file must not make a run of nothing.
-    drop(crate::journal::read(&home, &id)?);
+    // Looked at first: a lock file must not make a run of nothing.
+    if let Some(summary) = complete(&id, &crate::journal::read(&home, &id)?) {
+        (place.told)(&id, &Progress::ended(&summary));
+        return Ok(summary);
+    }
     let lock = hold(&directory, &id)?;
-    let journal = Journal::open(&home, &id)?;
-    if let Some(ended) = &journal.story.ended
-        && (ended.notified || journal.story.spec.notify.is_none())
-    {
-        return Err(AutoError::Over { id: id.to_string(), end: ended.run.name() });
+    let mut journal = Journal::open(&home, &id)?;
+    journal.story.required_directory()?;
+    if extension.usd.is_some() {
+        journal.story.spec.priced()?;
     }
     let processes = Processes::new(
         place.env.clone(),
@@ -174,6 +195,11 @@ pub async fn resume(place: Place<'_>, id: SessionId) -> Result<Summary, AutoErro
         leftovers::end(&processes.recorded()?, &marks, Duration::ZERO).map_err(AutoError::file("/proc"))?;
     if !left.is_empty() {
         tracing::warn!(?left, "what the run's dead driver had left cannot be ended");
+    }
+    let is_done = matches!(&journal.story.ended, Some(ended) if ended.run.is_success());
+    if !is_done && (journal.story.is_over() || !extension.is_empty()) {
+        let extension = extension.or(&journal.story.extension);
+        journal.write(Entry::Continued { extension })?;
     }
     Box::pin(Drive::new(place, home, id, journal, processes, lock).run(true)).await
 }
@@ -207,17 +233,13 @@ impl<'a> Drive<'a> {
         processes: Processes,
         lock: FileLock,
     ) -> Self {
-        let deadline = journal.story.spec.deadline.map(|deadline| {
-            let gone = Duration::try_from(Timestamp::now().duration_since(journal.story.began));
-            Instant::now() + deadline.saturating_sub(gone.unwrap_or_default())
-        });
         Self {
             place,
             home,
             id,
             journal,
             processes,
-            deadline,
+            deadline: None,
             snapshots: None,
             interrupted: false,
             _lock: lock,
@@ -236,14 +258,19 @@ impl<'a> Drive<'a> {
         let pid = std::process::id();
         let start_time = start_time(pid).unwrap_or_default();
         self.journal.write(Entry::Driven { pid, start_time })?;
-        if let Some(ended) = &self.journal.story.ended {
+        let story = &self.journal.story;
+        self.deadline = story.spec.deadline.map(|deadline| {
+            let gone = Duration::try_from(Timestamp::now().duration_since(story.since));
+            Instant::now() + deadline.saturating_sub(gone.unwrap_or_default())
+        });
+        if let Some(ended) = &story.ended {
             let (end, reason) = (ended.run.outcome(), ended.run.reason().to_owned());
             return self.finish(end, reason).await;
         }
         let schema = self.journal.directory.join("schema.json");
         write_atomic(&schema, SCHEMA.as_bytes(), 0o600, Durability::Process)
             .map_err(AutoError::file(&schema))?;
-        let is_new = self.open_worktree().await?;
+        let is_new = self.open_worktree(resumed).await?;
         let story = &self.journal.story;
         self.tell(&Progress::Began {
             resumed,

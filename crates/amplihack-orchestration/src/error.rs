@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use amplihack_agent::event::RunOutcome;
 use amplihack_launcher::LaunchError;
 use amplihack_session::RunError;
 use amplihack_utils::error::{ExitKind, Explain};
@@ -39,13 +40,33 @@ pub enum AutoError {
         /// What was looked for.
         id: String,
     },
+    /// There is no such group of runs.
+    #[error("no parallel runs with the id {id:?} are kept")]
+    NoGroup {
+        /// What was looked for.
+        id: String,
+    },
     /// The run has ended.
     #[error("the run {id} has ended: {end}")]
     Over {
         /// The run.
         id: String,
-        /// How.
-        end: &'static str,
+        /// The outcome.
+        end: RunOutcome,
+    },
+    /// The directory in which it worked is gone.
+    #[error("the run worked in {}, which is not there any more", directory.display())]
+    DirectoryGone {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// Its worktree is gone with its branch.
+    #[error("the worktree {} is gone, and so is its branch {branch}", path.display())]
+    WorktreeGone {
+        /// The worktree.
+        path: PathBuf,
+        /// The branch.
+        branch: String,
     },
     /// Nothing says where runs are kept.
     #[error("neither AMPLIHACK_HOME nor HOME is an absolute path, so no run can be kept")]
@@ -182,8 +203,10 @@ impl Explain for AutoError {
             Self::Run(error) => error.kind(),
             Self::Journal(error) => error.kind(),
             Self::Driven { .. } => "run_driven",
-            Self::NotFound { .. } => "not_found",
+            Self::NotFound { .. } | Self::NoGroup { .. } => "not_found",
             Self::Over { .. } => "run_over",
+            Self::DirectoryGone { .. } => "directory_gone",
+            Self::WorktreeGone { .. } => "worktree_gone",
             Self::NoHome => "no_home",
             Self::NoPrice { .. } => "no_price",
             Self::Prices { .. } => "bad_prices",
@@ -209,7 +232,10 @@ impl Explain for AutoError {
         match self {
             Self::Launch(error) => error.exit(),
             Self::Run(error) => error.exit(),
-            Self::NotFound { .. } => ExitKind::NotFound,
+            Self::NotFound { .. }
+            | Self::NoGroup { .. }
+            | Self::DirectoryGone { .. }
+            | Self::WorktreeGone { .. } => ExitKind::NotFound,
             Self::NoPrice { .. } | Self::WorktreePlace { .. } => ExitKind::Usage,
             Self::Interrupted { signal } => ExitKind::Signal(u8::try_from(signal.as_raw()).unwrap_or(127)),
             Self::BudgetSpent { .. } => ExitKind::Budget,
@@ -223,9 +249,19 @@ impl Explain for AutoError {
             Self::Run(error) => error.hint(),
             Self::Driven { .. } => Some("wait for it, or end that process".to_owned()),
             Self::NotFound { .. } => Some("`amplihack sessions list` shows the runs".to_owned()),
-            Self::Over { id, .. } => {
-                Some(format!("`amplihack sessions show {id}` shows it; start a new one"))
+            Self::NoGroup { .. } => {
+                Some("`amplihack parallel` prints the id when it begins; `amplihack auto --resume` continues one run".to_owned())
             }
+            Self::Over { id, end } if end.is_success() => {
+                Some(format!("it is complete: `amplihack sessions show {id}` shows it"))
+            }
+            Self::Over { id, .. } => Some(format!("`amplihack auto --resume {id}` continues it")),
+            Self::DirectoryGone { .. } => {
+                Some("put it back, or start a new run; `amplihack sessions show ID` has what was changed".to_owned())
+            }
+            Self::WorktreeGone { .. } => Some(
+                "start a new run; `amplihack sessions show ID` has what was changed, as a patch for `git apply`".to_owned(),
+            ),
             Self::NoHome => Some("set HOME".to_owned()),
             Self::NoPrice { agent } => Some(format!(
                 "use --budget-tokens, or set prices.{agent} = \"input=3 output=15\" in config.toml (dollars per million tokens)"

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Used;
 use crate::error::AutoError;
+use crate::extension::Extension;
 use crate::prompts::shortened;
 use crate::snapshots::DiffStat;
 use crate::spec::Spec;
@@ -73,6 +74,13 @@ pub enum Entry {
         /// When it started, in clock ticks since boot.
         start_time: u64,
     },
+    /// The run continues after its end, or gets new bounds.
+    Continued {
+        /// Its bounds from here on.
+        extension: Extension,
+    },
+    /// Its worktree was removed, since nothing would be lost with it.
+    WorktreeRemoved,
     /// The agent is about to be asked.
     Asked {
         /// The turn.

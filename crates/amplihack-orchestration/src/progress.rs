@@ -5,7 +5,7 @@ use amplihack_agent::{AgentBinary, AgentEvent};
 use amplihack_session::{Evidence, RunEnd};
 use serde::Serialize;
 
-use crate::drive::some_of;
+use crate::drive::{Summary, some_of};
 use crate::turns::{Checked, Phase};
 use crate::verify::{Baseline, BaselineOutcome, Verification};
 
@@ -13,9 +13,9 @@ use crate::verify::{Baseline, BaselineOutcome, Verification};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Progress {
-    /// The run began, or goes on after a kill.
+    /// The run began, or continues.
     Began {
-        /// It goes on.
+        /// It continues.
         resumed: bool,
         /// Where it works.
         directory: String,
@@ -119,6 +119,23 @@ pub enum Progress {
 }
 
 impl Progress {
+    /// The last event of a run.
+    pub fn ended(summary: &Summary) -> Self {
+        Self::Ended {
+            end: summary.end.outcome(),
+            reason: summary.end.reason().to_owned(),
+            evidence: summary.end.evidence,
+            turns: summary.turns,
+            used: summary.end.usage,
+            denied: summary.end.denials.rules().to_vec(),
+            changed: summary.changed,
+            baseline: summary.baseline.as_ref().map(|baseline| baseline.outcome),
+            limit: summary.limit,
+            check_changed: summary.check_changed.clone(),
+            headline: summary.headline(),
+        }
+    }
+
     /// What an event of the agent is, in a word; `None` for one that is not told.
     pub fn of(event: &AgentEvent) -> Option<Self> {
         let what = match event {

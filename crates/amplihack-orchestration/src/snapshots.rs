@@ -85,6 +85,8 @@ impl Snapshots {
 
     /// The files as they are now: all that git tracks, and all that it does not ignore.
     pub async fn capture(&self, processes: &Processes) -> Result<String, AutoError> {
+        // One that was ended in the middle, by a kill or with a run that lost its race, has left its lock.
+        let _ = std::fs::remove_file(self.index.with_extension("lock"));
         let env = self.env();
         if !self.index.exists() {
             // Whatever is committed counts, also where it is ignored, and submodules that are not checked out. There need not be a commit.

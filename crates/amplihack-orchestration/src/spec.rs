@@ -134,6 +134,14 @@ impl Spec {
         Ok(())
     }
 
+    /// Refuses a budget in dollars that nobody can count.
+    pub fn priced(&self) -> Result<(), AutoError> {
+        let agents = [Some(self.agent), self.fallback].into_iter().flatten();
+        let unpriced =
+            |agent: &AgentBinary| !profile(*agent).counts.dollars && !self.prices.contains_key(agent);
+        agents.into_iter().find(unpriced).map_or(Ok(()), |agent| Err(AutoError::NoPrice { agent }))
+    }
+
     /// The bounds of its turns.
     pub fn rules(&self) -> Rules {
         Rules {

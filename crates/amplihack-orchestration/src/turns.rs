@@ -237,6 +237,8 @@ pub struct Turns {
     pending: Option<(RunOutcome, String)>,
     /// The end that a verification turned into a success.
     limit: Option<RunOutcome>,
+    /// A claim waits for its verification.
+    verifying: bool,
     ended: Option<(RunOutcome, String)>,
 }
 
@@ -259,6 +261,7 @@ impl Turns {
             denied_in_vain: 0,
             pending: None,
             limit: None,
+            verifying: false,
             ended: None,
         }
     }
@@ -289,6 +292,51 @@ impl Turns {
         if let Some((end, reason)) = &self.ended {
             return TurnOutput::End { end: *end, reason: reason.clone() };
         }
+        let is_stop = matches!(input, TurnInput::Stopped { .. });
+        let output = self.take(input);
+        if !is_stop {
+            self.verifying = output == TurnOutput::Verify;
+        }
+        output
+    }
+
+    /// The agent is asked at most so often.
+    pub const fn max_turns(&self) -> u32 {
+        self.rules.max_turns
+    }
+
+    /// Continues a run after its end, in which `made` turns were begun, by `rules` whose turns count from here: what was to be done
+    /// next is done. A run that was done stays so.
+    ///
+    /// `None` if it has not ended: then only the rules are new.
+    #[must_use]
+    pub fn resume(&mut self, rules: Rules, made: u32) -> Option<TurnOutput> {
+        if let Some((end, reason)) = self.ended.as_ref().filter(|(end, _)| end.is_success()) {
+            return Some(TurnOutput::End { end: *end, reason: reason.clone() });
+        }
+        if self.ended.is_some() {
+            // One that was to be made when the run was stopped is made now.
+            self.turn = made;
+        }
+        // A turn that is in flight is one of the new ones.
+        let made =
+            if self.ended.is_some() || self.verifying { self.turn } else { self.turn.saturating_sub(1) };
+        self.rules = Rules { max_turns: made.saturating_add(rules.max_turns), ..rules };
+        self.ended.take()?;
+        self.failures = 0;
+        self.lost_session = false;
+        self.refuted = false;
+        self.sent_back = false;
+        self.denied_in_vain = 0;
+        self.pending = None;
+        self.limit = None;
+        if self.verifying {
+            return Some(TurnOutput::Verify);
+        }
+        Some(self.ask(self.phase, false, false))
+    }
+
+    fn take(&mut self, input: TurnInput) -> TurnOutput {
         match input {
             TurnInput::Begin => self.ask(self.phase, false, false),
             TurnInput::Answered { answer, files } => {
@@ -438,6 +486,8 @@ impl Turns {
                 Step::Stop { .. }
             );
         if held {
+            // What a run that continues begins with.
+            self.phase = phase;
             return self.conclude(RunOutcome::MaxTurns, format!("not done after {} turns", self.turn));
         }
         self.turn += 1;

@@ -74,6 +74,20 @@ impl Tree {
         Ok(Self { workdir: options::inside(&path, &prefix), repository, path, branch, start })
     }
 
+    async fn has_branch(&self, processes: &Processes) -> Result<bool, AutoError> {
+        let name = format!("refs/heads/{}", self.branch);
+        let found = ["rev-parse", "--verify", "--quiet", &name];
+        Ok(processes.git_says(&self.repository, &[], found).await?.exit.success())
+    }
+
+    /// Claims that it can be had: it is there, or its branch is.
+    pub(crate) async fn require(&self, processes: &Processes) -> Result<(), AutoError> {
+        if self.path.is_dir() || self.has_branch(processes).await? {
+            return Ok(());
+        }
+        Err(AutoError::WorktreeGone { path: self.path.clone(), branch: self.branch.clone() })
+    }
+
     /// The same worktree where one of `spec` belongs.
     pub(crate) fn elsewhere(&self, env: &Env, spec: &Spec, id: &str) -> Result<Self, AutoError> {
         let path = spec.worktree_options.base(env, &self.repository)?.join(id);
@@ -112,6 +126,17 @@ impl Tree {
             create_private_dir(trees).map_err(AutoError::file(trees))?;
         }
         let reason = format!("the run of {}", self.branch);
+        if self.has_branch(processes).await? {
+            // Its directory is gone, and what was committed is not.
+            // A killed run has left it locked.
+            processes.git_says(&self.repository, &[], ["worktree", "unlock", &*path]).await?;
+            processes.git("forget a worktree", &self.repository, &[], ["worktree", "prune"]).await?;
+            let add = ["worktree", "add", "--quiet", "--lock", "--reason", &reason, &*path, &self.branch];
+            return processes
+                .git_as_configured("make a worktree again", &self.repository, add)
+                .await
+                .map(|_| true);
+        }
         let add = [
             "worktree",
             "add",

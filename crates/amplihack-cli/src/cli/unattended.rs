@@ -135,7 +135,7 @@ pub(crate) struct AutoArgs {
     /// Read the task from a file; - is stdin
     #[arg(long, value_name = "F|-", conflicts_with = "task")]
     pub task_file: Option<PathBuf>,
-    /// Resume a run that was interrupted
+    /// Continue a run after any end, in the agent's session; limits given here count from now on
     #[arg(long, value_name = "ID", conflicts_with_all = ["task", "task_file", "agent"])]
     pub resume: Option<String>,
     #[command(flatten)]
@@ -161,8 +161,8 @@ pub(crate) enum AutoCommand {
 #[derive(Debug, Args)]
 pub(crate) struct ParallelArgs {
     /// The tasks: one per line, or separated by lines of ---; with --race, the whole file is one task; - is stdin
-    #[arg(long, value_name = "F|-")]
-    pub task_file: PathBuf,
+    #[arg(long, value_name = "F|-", required_unless_present = "resume")]
+    pub task_file: Option<PathBuf>,
     /// Take each line as a task, even where the file looks like Markdown
     #[arg(long, conflicts_with = "race")]
     pub one_per_line: bool,
@@ -175,6 +175,9 @@ pub(crate) struct ParallelArgs {
     /// Give one task to every agent and keep the first verified result
     #[arg(long)]
     pub race: bool,
+    /// Continue the tasks that a signal or a kill ended, and begin the rest; limits given here count from now on
+    #[arg(long, value_name = "ID", conflicts_with_all = ["task_file", "agents", "max", "race"])]
+    pub resume: Option<String>,
     #[command(flatten)]
     pub running: Running,
     #[command(flatten)]

@@ -77,6 +77,13 @@ impl AuditCommand {
     }
 }
 
+impl AuditCommand {
+    /// Whether it does nothing but print what there is.
+    pub(crate) fn only_prints(&self) -> bool {
+        matches!(self, Self::Show(_))
+    }
+}
+
 /// Runs the command and returns the exit code.
 pub(crate) fn run(command: AuditCommand, env: &Env) -> Result<u8, Failure> {
     match command {

@@ -10,7 +10,9 @@ use amplihack_launcher::{enterable, own_program};
 use amplihack_orchestration::budget::SharedBudget;
 use amplihack_orchestration::race::Lane;
 use amplihack_orchestration::worktree::WorktreeOptions;
-use amplihack_orchestration::{AutoError, Place, Progress, Spec, append::append, begin, journal, resume};
+use amplihack_orchestration::{
+    AutoError, Extension, Place, Progress, Spec, append::append, begin, complete, journal, resume,
+};
 use amplihack_session::Interrupts;
 use amplihack_utils::agent_binary::{System, resolve_in};
 use amplihack_utils::config::Config;
@@ -39,10 +41,11 @@ pub(crate) fn run(args: AutoArgs, env: &Env) -> Result<u8, Failure> {
         return Ok(0);
     }
     // Before anything is written: no signal is missed from here to the end.
-    let house = House::open(env, Interrupts::listen())?;
+    let interrupts = Interrupts::listen();
     if let Some(id) = resume {
-        return house.go_on(&id, &running);
+        return continued(&id, running, unattended, env, interrupts);
     }
+    let house = House::open(env, interrupts)?;
     let task = match (task, task_file) {
         (Some(task), _) => utf8(task, "the task")?,
         (None, Some(path)) => task_text(&path)?,
@@ -94,6 +97,63 @@ pub(crate) fn launch(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env
     house.work(house.spec(agent, task, &running, unattended)?, running.json)
 }
 
+/// Continues the run that is meant by `id`, in the directory that is recorded for it; one that is complete answers with its result.
+fn continued(
+    id: &str,
+    running: Running,
+    unattended: Unattended,
+    env: &Env,
+    interrupts: Interrupts,
+) -> Result<u8, Failure> {
+    let json = running.json;
+    let extension = extension(running, unattended)?;
+    let home = env.amplihack_home().ok_or(AutoError::NoHome)?;
+    let id = journal::find(&home, id)?;
+    let story = journal::read(&home, &id)?;
+    if let Some(summary) = complete(&id, &story) {
+        Board::new(json, Vec::new(), env).take(0, &id, &Progress::ended(&summary));
+        if !json {
+            ui::shown(&board::told_at_the_end(&summary))?;
+        }
+        return Ok(summary.end.code());
+    }
+    let house = House::at(story.required_directory()?.to_owned(), env, interrupts)?;
+    house.drive(json, Work::Resume(id, Box::new(extension)))
+}
+
+/// What a run that continues gets on the command line of its resume.
+pub(super) fn extension(running: Running, unattended: Unattended) -> Result<Extension, Failure> {
+    let fixed = [
+        (unattended.worktree, "--worktree"),
+        (unattended.of_worktrees().is_some(), unattended.of_worktrees().unwrap_or_default()),
+        (unattended.no_baseline, "--no-baseline"),
+        (unattended.strict_verify, "--strict-verify"),
+        (unattended.expect_changes, "--expect-changes"),
+        (unattended.fallback.is_some(), "--fallback"),
+        (unattended.notify.is_some(), "--notify"),
+        (running.fail_on_denial, "--fail-on-denial"),
+        (running.no_hooks, "--no-hooks"),
+    ];
+    if let Some((_, option)) = fixed.into_iter().find(|(given, _)| *given) {
+        return Err(Failure::usage(
+            format!("{option} is decided when a run begins, and cannot be used with --resume"),
+            "leave it out, or start a new run",
+        ));
+    }
+    Ok(Extension {
+        max_turns: unattended.max_turns,
+        tokens: unattended.budget_tokens,
+        usd: unattended.budget_usd,
+        deadline: unattended.deadline,
+        verify_timeout: unattended.verify_timeout,
+        verify: Some(unattended.verify).filter(|commands| !commands.is_empty()),
+        permissions: running.permissions.map(Into::into),
+        model: running.model,
+        silence: running.idle_timeout,
+        max_calls: unattended.max_calls,
+    })
+}
+
 /// What every unattended run of this process stands on.
 pub(super) struct House<'a> {
     pub(super) env: &'a Env,
@@ -106,7 +166,11 @@ pub(super) struct House<'a> {
 impl<'a> House<'a> {
     /// The house in the current directory.
     pub(super) fn open(env: &'a Env, interrupts: Interrupts) -> Result<Self, Failure> {
-        let cwd = current_dir()?;
+        Self::at(current_dir()?, env, interrupts)
+    }
+
+    /// The house in `cwd`.
+    pub(super) fn at(cwd: PathBuf, env: &'a Env, interrupts: Interrupts) -> Result<Self, Failure> {
         enterable(&cwd)?;
         let config = Config::load(env, &cwd, &[])?;
         super::config::show_warnings(&config);
@@ -203,11 +267,6 @@ impl<'a> House<'a> {
         self.drive(json, Work::Begin(Box::new(spec)))
     }
 
-    fn go_on(&self, id: &str, running: &Running) -> Result<u8, Failure> {
-        let home = self.env.amplihack_home().ok_or(AutoError::NoHome)?;
-        self.drive(running.json, Work::Resume(journal::find(&home, id)?))
-    }
-
     fn drive(&self, json: bool, work: Work) -> Result<u8, Failure> {
         let board = Board::new(json, Vec::new(), self.env);
         let told = |id: &SessionId, progress: &Progress| board.take(0, id, progress);
@@ -217,7 +276,7 @@ impl<'a> House<'a> {
         let run = async {
             match work {
                 Work::Begin(spec) => begin(place, *spec).await,
-                Work::Resume(id) => resume(place, id).await,
+                Work::Resume(id, extension) => resume(place, id, *extension).await,
             }
         };
         let summary = runtime()?.block_on(ticking(&board, run))?;
@@ -232,7 +291,7 @@ impl<'a> House<'a> {
 /// What is to be driven.
 enum Work {
     Begin(Box<Spec>),
-    Resume(SessionId),
+    Resume(SessionId, Box<Extension>),
 }
 
 /// Without leave most agents write nothing; that is said once.

@@ -1,5 +1,7 @@
 //! `amplihack <agent>` and `amplihack launch`.
 
+use std::path::PathBuf;
+
 use amplihack_agent::{AgentBinary, Options, RunMode, profile};
 use amplihack_launcher::doctor::requested;
 use amplihack_launcher::{
@@ -19,9 +21,25 @@ mod dry_run;
 mod events;
 
 /// Launches `agent`, or the agent in charge, and returns its exit code.
-pub(crate) fn run(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env) -> Result<u8, Failure> {
+pub(crate) fn run(agent: Option<AgentBinary>, args: LaunchArgs, env: &Env) -> Result<u8, Failure> {
     if args.auto {
         return super::auto::launch(agent, args, env);
+    }
+    run_in(current_dir()?, agent, args, env)
+}
+
+/// The same in `cwd`, and not by `auto`.
+pub(crate) fn run_in(
+    cwd: PathBuf,
+    agent: Option<AgentBinary>,
+    mut args: LaunchArgs,
+    env: &Env,
+) -> Result<u8, Failure> {
+    if args.auto {
+        return Err(Failure::usage(
+            "--auto cannot be used here",
+            "`amplihack auto --resume` continues an unattended run",
+        ));
     }
     if args.unattended.is_set() {
         return Err(Failure::usage(
@@ -29,7 +47,6 @@ pub(crate) fn run(agent: Option<AgentBinary>, mut args: LaunchArgs, env: &Env) -
             "add --auto, or leave --verify, --max-turns, the budgets and the rest of them out",
         ));
     }
-    let cwd = current_dir()?;
     // Before the configuration: a directory without rights is not the fault of a file in it.
     enterable(&cwd)?;
     let config = Config::load(env, &cwd, &[])?;

@@ -6,11 +6,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use amplihack_agent::AgentBinary;
-use amplihack_orchestration::budget::SharedBudget;
 use amplihack_orchestration::parallel::{Job, at_once, is_ambiguous, tasks, title};
+use amplihack_orchestration::parallel_journal::{self, RunGroup, carry_out};
 use amplihack_orchestration::race::{Race, code};
 use amplihack_orchestration::turns::Checked;
-use amplihack_orchestration::{AutoError, Progress, Spec, Summary, begin};
+use amplihack_orchestration::{AutoError, Extension, Progress, Spec, Summary};
 use amplihack_session::Interrupts;
 use amplihack_utils::env::Env;
 use amplihack_utils::error::Explain;
@@ -18,7 +18,7 @@ use amplihack_utils::launcher_context::SessionId;
 use serde_json::{Value, json};
 
 use super::auto::board::{Board, diff_size};
-use super::auto::{House, ticking, warn_of_permissions};
+use super::auto::{House, extension, ticking, warn_of_permissions};
 use super::runtime;
 use super::sessions::first_words;
 use crate::cli::{ParallelArgs, Running, Unattended};
@@ -28,7 +28,13 @@ use crate::ui::{self, Failure, line};
 /// Runs the command and returns the exit code.
 pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
     let interrupts = Interrupts::listen();
-    let ParallelArgs { task_file, one_per_line, agents, max, race, running, unattended } = args;
+    let ParallelArgs { task_file, one_per_line, agents, max, race, resume, running, unattended } = args;
+    if let Some(id) = resume {
+        return continued(&id, running, unattended, env, interrupts);
+    }
+    let Some(task_file) = task_file else {
+        return Err(Failure::usage("there is no task", "give --task-file FILE, or --resume ID"));
+    };
     let unattended = Unattended { worktree: true, ..unattended };
     let text = task_text(&task_file)?;
     let house = House::open(env, interrupts)?;
@@ -57,8 +63,38 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
         .collect::<Result<Vec<_>, _>>()?;
     // In a race all have to be under way, whatever else was asked for.
     let max = if race { specs.len() } else { usize::try_from(max).unwrap_or(1) };
-    show_tasks(&specs, race, running.json)?;
-    let results = drive(&house, &specs, max, race, &running)?;
+    let home = env.amplihack_home().ok_or(AutoError::NoHome)?;
+    finish(&house, RunGroup::begin(&home, specs, max, race)?, &Extension::default(), running.json)
+}
+
+/// Continues the group of runs that is meant by `id`, in the directory that is recorded for it.
+fn continued(
+    id: &str,
+    running: Running,
+    unattended: Unattended,
+    env: &Env,
+    interrupts: Interrupts,
+) -> Result<u8, Failure> {
+    let json = running.json;
+    let extension = extension(running, unattended)?;
+    let home = env.amplihack_home().ok_or(AutoError::NoHome)?;
+    let group = RunGroup::open(&home, parallel_journal::find(&home, id)?)?;
+    // A group that is complete needs no directory; a run that is not names the one that is gone.
+    let cwd = group.specs.first().map(|spec| &spec.cwd).filter(|cwd| cwd.is_dir()).unwrap_or(&home);
+    let house = House::at(cwd.clone(), env, interrupts)?;
+    finish(&house, group, &extension, json)
+}
+
+/// Carries a group of runs out, prints its table, and returns the exit code.
+fn finish(house: &House<'_>, group: RunGroup, extension: &Extension, json: bool) -> Result<u8, Failure> {
+    let (id, specs, race) = (group.id.clone(), group.specs.clone(), group.race);
+    show_tasks(&specs, race, json)?;
+    if json {
+        ui::data(&line(&json!({ "type": "parallel", "id": id.as_str(), "tasks": specs.len() }))?)?;
+    } else {
+        ui::note("parallel", format_args!("{id}, {} tasks", specs.len()));
+    }
+    let results = drive(house, group, extension, json)?;
     let arrived = results.arrived.into_inner();
     let winner = race.then(|| {
         Race::winner(&arrived, |number| {
@@ -76,16 +112,27 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
             won: winner.flatten() == Some(number),
         })
         .collect();
-    if running.json {
+    if json {
         let objects: Vec<Value> = rows.iter().map(TaskRow::object).collect();
         let shared = shared(&rows).into_iter().map(|(file, tasks)| json!({ "file": file, "tasks": tasks }));
         let shared: Vec<Value> = shared.collect();
-        ui::data(&line(&json!({ "type": "table", "runs": objects, "shared": shared }))?)?;
+        ui::data(&line(&json!({ "type": "table", "id": id.as_str(), "runs": objects, "shared": shared }))?)?;
     } else {
         ui::shown(&table(&rows, race))?;
     }
     for summary in results.ends.iter().flatten() {
-        super::telemetry::of_run(summary.id.as_str(), env);
+        super::telemetry::of_run(summary.id.as_str(), house.env);
+    }
+    let unfinished =
+        results.ends.iter().any(|end| !end.as_ref().is_ok_and(|summary| summary.end.is_success()));
+    if unfinished && winner.flatten().is_none() && !json {
+        ui::note(
+            "hint",
+            format_args!(
+                "`amplihack parallel --resume {id}` continues what a signal or a kill ended and begins the rest; \
+                 with a new limit, such as --max-turns 5, it continues all that is not done"
+            ),
+        );
     }
     let all = code(&results.ends);
     // A race is won by one.
@@ -102,29 +149,31 @@ struct Results {
     arrived: RefCell<Vec<usize>>,
 }
 
-fn drive(
-    house: &House<'_>,
-    specs: &[Spec],
-    max: usize,
-    racing: bool,
-    running: &Running,
-) -> Result<Results, Failure> {
-    let titles = specs.iter().map(|spec| label(spec, racing)).collect();
-    let board = &Board::new(running.json, titles, house.env);
-    let told: Vec<_> = (0..specs.len())
+fn drive(house: &House<'_>, group: RunGroup, extension: &Extension, json: bool) -> Result<Results, Failure> {
+    let (tasks, max, racing) = (group.specs.len(), group.max, group.race);
+    let titles = group.specs.iter().map(|spec| label(spec, racing)).collect();
+    let board = &Board::new(json, titles, house.env);
+    let told: Vec<_> = (0..tasks)
         .map(|number| move |id: &SessionId, progress: &Progress| board.take(number, id, progress))
         .collect();
-    let race = Race::of(specs.len());
-    let budget = specs.first().map(|spec| spec.budget).unwrap_or_default();
-    let shared = budget.is_set().then(|| SharedBudget::new(budget, max.min(specs.len())));
+    let race = Race::of(tasks);
+    for (number, end) in group.ends(house.env).into_iter().filter(|_| racing) {
+        race.ended(number, end);
+    }
+    let shared = group.budget(house.env, extension);
+    let group = RefCell::new(group);
     let arrived = RefCell::new(Vec::new());
     let mut jobs: Vec<Job<'_, Result<Summary, AutoError>>> = Vec::new();
-    for ((number, spec), told) in specs.iter().enumerate().zip(&told) {
+    for (number, told) in told.iter().enumerate() {
         let Some(lane) = race.lane(number) else { continue };
-        jobs.push(Box::pin(begin(house.place(told, lane, shared.as_ref()), spec.clone())));
+        let place = house.place(told, lane, shared.as_ref());
+        jobs.push(Box::pin(carry_out(place, &group, number, extension)));
     }
     let done = |number: usize, result: &Result<Summary, AutoError>| {
         arrived.borrow_mut().push(number);
+        if let Err(error) = group.borrow_mut().ended(number, result) {
+            ui::note("warning", format_args!("the end of task {} is not recorded: {error}", number + 1));
+        }
         match result {
             // The signal was for all of them, those that wait included.
             Ok(summary) if summary.end.signal.is_some() => race.give_up(),

@@ -200,6 +200,15 @@ pub(crate) enum RunsCommand {
 }
 
 impl RecipeCommand {
+    /// Whether it does nothing but print what there is.
+    pub(crate) fn only_prints(&self) -> bool {
+        match self {
+            Self::List(_) | Self::Show(_) => true,
+            Self::Runs(runs) => !matches!(runs, RunsCommand::Prune(_)),
+            _ => false,
+        }
+    }
+
     /// Whether errors are told as JSON.
     pub(crate) fn json(&self) -> bool {
         match self {

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use amplihack_launcher::broken_off;
 use amplihack_session::journal::{Recorded, recorded};
 use amplihack_utils::env::Env;
+use amplihack_utils::error::ExitKind;
 use amplihack_utils::launcher_context::sweep;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -113,6 +114,9 @@ pub(crate) struct TailArgs {
 pub(crate) struct ResumeArgs {
     /// The id of the session, the beginning of it, or `latest`
     id: String,
+    /// Work in the current directory instead of the one that is recorded for the run
+    #[arg(long)]
+    here: bool,
     #[command(flatten)]
     launch: LaunchArgs,
 }
@@ -130,6 +134,13 @@ impl SessionsCommand {
             Self::Discard(args) => args.json,
             _ => false,
         }
+    }
+}
+
+impl SessionsCommand {
+    /// Whether it does nothing but print what there is.
+    pub(crate) fn only_prints(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Show(_) | Self::Search(_) | Self::Tail(_) | Self::Cost(_))
     }
 }
 
@@ -162,8 +173,8 @@ pub(crate) fn run(command: SessionsCommand, env: &Env) -> Result<u8, Failure> {
         SessionsCommand::Merge(args) => results::merge(&home, &args, env),
         SessionsCommand::Discard(args) => results::discard(&home, &args, env),
         SessionsCommand::Resume(args) => {
-            let ResumeArgs { id, launch } = *args;
-            resume(&find::one(&home, &id)?, launch, env)
+            let ResumeArgs { id, here, launch } = *args;
+            resume(&find::one(&home, &id)?, here, launch, env)
         }
         SessionsCommand::Prune(args) => prune(&home, &args, env),
     }
@@ -208,8 +219,8 @@ fn prune(home: &Path, args: &SessionsPruneArgs, env: &Env) -> Result<u8, Failure
     pruned
 }
 
-/// Goes on with the session of the agent, in this process's directory or where the user says.
-fn resume(run: &Recorded, mut launch: LaunchArgs, env: &Env) -> Result<u8, Failure> {
+/// Continues the session of the agent, in the directory that is recorded for the run; with `here` in the current one.
+fn resume(run: &Recorded, here: bool, mut launch: LaunchArgs, env: &Env) -> Result<u8, Failure> {
     let Some(session) = &run.record.agent_session else {
         return Err(Failure::input(format!(
             "{} never told its session, so it cannot go on; start anew",
@@ -223,7 +234,26 @@ fn resume(run: &Recorded, mut launch: LaunchArgs, env: &Env) -> Result<u8, Failu
         ));
     }
     launch.resume = Some(session.into());
-    super::launch::run(Some(run.record.agent), launch, env)
+    if here {
+        return super::launch::run(Some(run.record.agent), launch, env);
+    }
+    let cwd = PathBuf::from(&run.record.cwd);
+    if !cwd.is_dir() {
+        return Err(Failure::of(
+            "directory_gone",
+            format!("{} worked in {}, which is not there any more", run.id, cwd.display()),
+            "put it back, or give --here to continue in the current directory",
+            ExitKind::NotFound,
+        ));
+    }
+    // What the user names is named from where the user stands.
+    if let Ok(stands) = super::current_dir() {
+        for path in launch.add_dir.iter_mut().chain(&mut launch.mcp_config) {
+            *path = stands.join(&path);
+        }
+    }
+    let env = env.clone().with("PWD", &cwd);
+    super::launch::run_in(cwd, Some(run.record.agent), launch, &env)
 }
 
 fn object(run: &Recorded) -> Value {

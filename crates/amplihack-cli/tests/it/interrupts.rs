@@ -61,7 +61,12 @@ impl Delivery {
         procs::assert_none(&sandbox.everything());
         let runs = journals(sandbox);
         for (directory, journal) in &runs {
-            assert!(ended(journal).is_some(), "round {round}: {} has no end\n{output}", directory.display());
+            assert!(
+                ended(journal).is_some(),
+                "round {round}: {} has no end: {}",
+                directory.display(),
+                output.stdout_text()
+            );
         }
         if output.code == Some(128 + signal.as_raw()) {
             return false;
@@ -117,6 +122,12 @@ fn no_signal_to_auto_is_swallowed() {
         running.signal(signal);
         let delivery = Delivery { round, signal, at, output: running.wait() };
         late += u32::from(delivery.check(&sandbox));
+        if let Some((directory, _)) = journals(&sandbox).first() {
+            let id = directory.file_name().unwrap().to_str().unwrap().to_owned();
+            let resumed = prepare(&sandbox, &["auto", "--resume", &id, "--json"]).output();
+            resumed.assert_code(0).assert_stdout_has("\"end\":\"verified\"");
+            procs::assert_none(&sandbox.everything());
+        }
     }
     tell("auto", late);
 }

@@ -191,3 +191,56 @@ fn ctrl_c_ends_everything_and_says_how_to_go_on() {
     running.wait().assert_code(143);
     assert_eq!(ran(&sandbox)["a"], 1);
 }
+
+#[test]
+fn a_complete_run_answers_with_its_result() {
+    let sandbox = sandbox();
+    let first = run(&sandbox, &whole_run());
+    first.assert_code(0);
+    let (id, before) = journal(&sandbox).unwrap();
+    let counted = ran(&sandbox);
+    let again = run(&sandbox, &["recipe", "run", "--resume", &id, "-f", "json", "--progress", "none"]);
+    again.assert_code(0);
+    assert_eq!(outcome(&again.stdout_text()), outcome(&first.stdout_text()));
+    run(&sandbox, &["recipe", "run", "--resume", &id]).assert_code(0).assert_stdout_has("thirty");
+    assert_eq!((journal(&sandbox).unwrap().1, ran(&sandbox)), (before, counted));
+}
+
+#[test]
+fn a_signal_at_any_instant_is_in_the_journal_or_came_after_the_end() {
+    let whole = sandbox();
+    let begun = Instant::now();
+    run(&whole, &whole_run()).assert_code(0);
+    let took = begun.elapsed().mul_f64(1.1);
+    let rounds: u32 = if long() { 200 } else { 12 };
+    for round in 0..rounds {
+        let sandbox = sandbox();
+        let signal = [Signal::INT, Signal::TERM, Signal::HUP][round as usize % 3];
+        let mut running = prepare(&sandbox, &whole_run()).spawn();
+        // Half of them in the last steps.
+        let part = f64::from(round / 2) / f64::from(rounds / 2);
+        let part = if round % 2 == 0 { part } else { 0.8 + part / 5.0 };
+        sleep(took.mul_f64(part));
+        if !running.is_running() {
+            continue;
+        }
+        running.signal(signal);
+        let output = running.wait();
+        let state = journal(&sandbox)
+            .filter(|(_, entries)| !entries.is_empty())
+            .map(|(id, _)| run(&sandbox, &["recipe", "runs", "show", &id, "--json"]).json()["state"].clone());
+        match (output.code, state) {
+            (Some(0), Some(state)) => assert_eq!(state, "completed", "round {round}: {output}"),
+            // It came before the run was there.
+            (code, None) => assert!(code != Some(0), "round {round}: {output}"),
+            (code, Some(state)) => {
+                assert_eq!(
+                    (code, state),
+                    (Some(128 + signal.as_raw()), "interrupted".into()),
+                    "round {round}: {output}"
+                );
+            }
+        }
+        procs::assert_none_soon(&sandbox.marker("x")[2..], Duration::from_secs(10));
+    }
+}

@@ -280,3 +280,32 @@ fn a_killed_reader_leaves_a_journal_of_whole_lines() {
         assert_eq!(state["sessions"][0]["state"], expected, "round {round}");
     }
 }
+
+#[test]
+fn a_resume_works_in_the_recorded_directory_unless_the_user_says_here() {
+    let mut sandbox = fakes();
+    let stream = workspace().join("crates/amplihack-agent/tests/transcripts/codex-0.171.0.jsonl");
+    sandbox.script_for("codex", &Script::new().print(&fs::read_to_string(stream).unwrap()));
+    let first = ["codex", "--prompt", "hi", "--output", "json"];
+    crate::world::run(&sandbox, &first).assert_code(0);
+    let elsewhere = sandbox.root().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let from_elsewhere = |more: &[&str]| {
+        let mut command = sandbox.command(crate::world::amplihack());
+        command
+            .current_dir(&elsewhere)
+            .args(["sessions", "resume", "latest", "--prompt", "more", "--output", "json"]);
+        amplihack_testkit::Run::new(command).args(more).output()
+    };
+    let last_directory = || PathBuf::from(sandbox.runs().last().unwrap().cwd.lossy());
+    from_elsewhere(&[]).assert_code(0);
+    assert_eq!(last_directory(), sandbox.work().canonicalize().unwrap());
+    let launches = sandbox.runs().len();
+    let moved = sandbox.root().join("moved");
+    std::fs::rename(sandbox.work(), &moved).unwrap();
+    let gone = from_elsewhere(&[]);
+    gone.assert_code(3).assert_stderr_has("is not there any more").assert_stderr_has("--here");
+    assert_eq!(sandbox.runs().len(), launches);
+    from_elsewhere(&["--here"]).assert_code(0);
+    assert_eq!(last_directory(), elsewhere.canonicalize().unwrap());
+}

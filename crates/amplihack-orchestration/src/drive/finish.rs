@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use amplihack_agent::event::RunOutcome;
 use amplihack_session::{Denials, Evidence, RunEnd};
+use amplihack_utils::launcher_context::SessionId;
 use amplihack_utils::sys::Signal;
 use jiff::Timestamp;
 
@@ -12,7 +13,7 @@ use super::turn::{STDERR, live_path};
 use super::{Drive, Summary, diff_path};
 use crate::changes::{Difference, RepositoryState, reason};
 use crate::error::AutoError;
-use crate::journal::Entry;
+use crate::journal::{Entry, Story};
 use crate::progress::Progress;
 use crate::race::Lane;
 use crate::results::{Committed, Results, Source, message};
@@ -29,6 +30,25 @@ struct Changes {
 /// How long the command that tells the end may take.
 const NOTIFY_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// The summary of the run `id`, of which `story` tells, with its end and its worktree if that is kept.
+pub(super) fn summary(id: &SessionId, story: &Story, end: RunEnd, worktree: Option<Tree>) -> Summary {
+    Summary {
+        id: id.clone(),
+        end,
+        agent: story.agent,
+        turns: story.turns.last().map_or(0, |last| last.turn),
+        changed: story.ended.as_ref().and_then(|ended| ended.changed),
+        baseline: story.baseline.clone(),
+        limit: story.ended.as_ref().and_then(|ended| ended.limit),
+        check_changed: story.ended.as_ref().map_or_else(Vec::new, |ended| ended.check_changed.clone()),
+        check: story.turns.iter().rev().find_map(|turn| turn.verdict.as_ref()).map(|verdict| verdict.outcome),
+        stat: story.ended.as_ref().and_then(|ended| ended.stat),
+        files: story.ended.as_ref().map(|ended| ended.files.clone()).unwrap_or_default(),
+        kept: story.ended.as_ref().and_then(|ended| ended.kept.clone()),
+        worktree,
+    }
+}
+
 impl Drive<'_> {
     pub(super) async fn finish(mut self, end: RunOutcome, reason: String) -> Result<Summary, AutoError> {
         // What is left to do keeps the results, whatever ended the run.
@@ -39,43 +59,12 @@ impl Drive<'_> {
         };
         let story = &self.journal.story;
         let run = story.ended.as_ref().map_or_else(|| self.run_end(end, reason), |ended| ended.run.clone());
-        let summary = Summary {
-            id: self.id.clone(),
-            end: run,
-            agent: story.agent,
-            turns: story.turns.last().map_or(0, |last| last.turn),
-            changed: story.ended.as_ref().and_then(|ended| ended.changed),
-            baseline: story.baseline.clone(),
-            limit: story.ended.as_ref().and_then(|ended| ended.limit),
-            check_changed: story.ended.as_ref().map_or_else(Vec::new, |ended| ended.check_changed.clone()),
-            check: story
-                .turns
-                .iter()
-                .rev()
-                .find_map(|turn| turn.verdict.as_ref())
-                .map(|verdict| verdict.outcome),
-            stat: story.ended.as_ref().and_then(|ended| ended.stat),
-            files: story.ended.as_ref().map(|ended| ended.files.clone()).unwrap_or_default(),
-            kept: story.ended.as_ref().and_then(|ended| ended.kept.clone()),
-            worktree: kept,
-        };
+        let summary = summary(&self.id, story, run, kept);
         if let Some(shared) = self.place.shared {
             shared.ended(self.id.as_str(), &summary.end.usage);
         }
         self.notify(&summary).await?;
-        self.tell(&Progress::Ended {
-            end: summary.end.outcome(),
-            reason: summary.end.reason().to_owned(),
-            evidence: summary.end.evidence,
-            turns: summary.turns,
-            used: summary.end.usage,
-            denied: summary.end.denials.rules().to_vec(),
-            changed: summary.changed,
-            baseline: summary.baseline.as_ref().map(|baseline| baseline.outcome),
-            limit: summary.limit,
-            check_changed: summary.check_changed.clone(),
-            headline: summary.headline(),
-        });
+        self.tell(&Progress::ended(&summary));
         Ok(summary)
     }
 
@@ -123,6 +112,9 @@ impl Drive<'_> {
         let (stat, files) = changes.map(|changes| (changes.stat, changes.files)).unzip();
         let files = files.unwrap_or_default();
         let keep = self.has_uncommitted_base().await;
+        if self.journal.story.worktree.is_some() && kept.is_none() {
+            self.journal.write(Entry::WorktreeRemoved)?;
+        }
         // The last look: what comes after this moment finds the run ended.
         let at = Timestamp::now();
         let run = match self.place.interrupts.heard() {

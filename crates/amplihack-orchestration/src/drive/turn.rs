@@ -35,6 +35,9 @@ impl Drive<'_> {
     pub(super) fn recover(&mut self) -> Result<(), AutoError> {
         let story = &self.journal.story;
         let TurnOutput::Ask(ask) = &story.next else { return Ok(()) };
+        // One that was broken off by the end of the run is followed by another.
+        self.interrupted = story.session().is_some()
+            && story.turns.last().is_some_and(|last| last.turn < ask.turn && last.answer.is_none());
         let Some(last) = story.turns.last().filter(|last| last.turn == ask.turn && last.answer.is_none())
         else {
             return Ok(());

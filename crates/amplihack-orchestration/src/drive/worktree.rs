@@ -8,13 +8,19 @@ use crate::journal::Entry;
 
 impl Drive<'_> {
     /// Makes the run's worktree, or finds it. Whether it is new.
-    pub(super) async fn open_worktree(&mut self) -> Result<bool, AutoError> {
+    ///
+    /// # Errors
+    /// The worktree of a `resumed` run is gone with its branch, and it was not the run that removed it.
+    pub(super) async fn open_worktree(&mut self, resumed: bool) -> Result<bool, AutoError> {
         self.leave_state().await?;
-        match &self.journal.story.worktree {
-            // A signal finds it made or not made, never half made.
-            Some(tree) => tree.make(&self.processes.closing()).await,
-            None => Ok(false),
+        let story = &self.journal.story;
+        let Some(tree) = &story.worktree else { return Ok(false) };
+        // A signal finds it made or not made, never half made.
+        let processes = self.processes.closing();
+        if resumed && story.base.is_some() && !story.worktree_removed {
+            tree.require(&processes).await?;
         }
+        tree.make(&processes).await
     }
 
     /// Moves a worktree that lies in amplihack's own state, where earlier versions made it and the guard lets no agent write.

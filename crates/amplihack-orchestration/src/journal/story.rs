@@ -10,10 +10,12 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Entry;
-use crate::budget::{Meter, Used};
+use crate::budget::{Meter, Used, tokens};
+use crate::error::AutoError;
+use crate::extension::Extension;
 use crate::snapshots::DiffStat;
 use crate::spec::Spec;
-use crate::turns::{Answer, Checked, Files, Phase, TurnInput, TurnOutput, Turns};
+use crate::turns::{Answer, Checked, Files, Phase, Rules, TurnInput, TurnOutput, Turns};
 use crate::verify::{Baseline, BaselineOutcome, Verification};
 use crate::worktree::Tree;
 
@@ -114,6 +116,13 @@ pub struct Story {
     tree: Option<String>,
     /// The check that failed last, if no file has changed since.
     refuted_by: Option<String>,
+    /// The bounds that began with the run, or with its last continuation.
+    pub extension: Extension,
+    /// From when on its deadline counts.
+    pub since: Timestamp,
+    /// Its worktree was removed, since nothing would be lost with it.
+    pub worktree_removed: bool,
+    last_entry: Timestamp,
     sessions: BTreeMap<AgentBinary, String>,
     machine: Turns,
     stopped: Option<String>,
@@ -143,6 +152,10 @@ impl Story {
             driver: None,
             meter: Meter::new(spec.prices.clone()),
             told: Vec::new(),
+            extension: Extension::of(&spec),
+            since: at,
+            worktree_removed: false,
+            last_entry: at,
             sessions: BTreeMap::new(),
             machine,
             stopped: None,
@@ -173,9 +186,17 @@ impl Story {
                 self.tree = Some(tree.clone());
                 self.head.clone_from(head);
             }
-            Entry::Driven { pid, start_time } => self.driver = Some((*pid, *start_time)),
+            Entry::Driven { pid, start_time } => {
+                // The time in which nobody drove it does not count.
+                let idle = at.duration_since(self.last_entry);
+                self.since = self.since.checked_add(idle).unwrap_or(at);
+                self.driver = Some((*pid, *start_time));
+            }
+            Entry::Continued { extension } => self.resume(at, extension),
+            Entry::WorktreeRemoved => self.worktree_removed = true,
             Entry::Asked { turn, phase, agent, launch, appended, .. } => {
                 self.agent = *agent;
+                self.worktree_removed = false;
                 self.told.extend(appended.iter().cloned());
                 if self.turns.last().is_none_or(|last| last.turn != *turn) {
                     self.turns.push(TurnRecord {
@@ -232,6 +253,52 @@ impl Story {
                 }
             }
         }
+        self.last_entry = at;
+    }
+
+    /// Goes on after the end, or with new bounds.
+    fn resume(&mut self, at: Timestamp, extension: &Extension) {
+        let used = self.meter.totals();
+        extension.apply(&mut self.spec, tokens(&used), used.cost_usd.unwrap_or_default());
+        let max_turns = extension.max_turns.unwrap_or(self.spec.max_turns);
+        let rules = Rules { max_turns, ..self.spec.rules() };
+        let made = self.turns.last().map_or(0, |last| last.turn);
+        if let Some(next) = self.machine.resume(rules, made) {
+            self.ended = None;
+            self.stopped = None;
+            self.follow(next);
+        }
+        self.spec.max_turns = self.machine.max_turns();
+        self.extension = extension.clone();
+        self.since = at;
+    }
+
+    /// Whether nothing more is done: an end is recorded, or the driver died on the way to it.
+    pub fn is_over(&self) -> bool {
+        self.ended.is_some() || matches!(self.next, TurnOutput::End { .. })
+    }
+
+    /// Whether it is over with its task done, and everything told.
+    pub fn is_complete(&self) -> bool {
+        self.ended
+            .as_ref()
+            .is_some_and(|ended| ended.run.is_success() && (ended.notified || self.spec.notify.is_none()))
+    }
+
+    /// The directory that it needs: where the user stood, or the repository of its worktree.
+    ///
+    /// # Errors
+    ///
+    /// It is not there any more.
+    pub fn required_directory(&self) -> Result<&Path, AutoError> {
+        let directory = match &self.worktree {
+            Some(tree) if !self.spec.cwd.is_dir() => &tree.repository,
+            _ => &self.spec.cwd,
+        };
+        if directory.is_dir() {
+            return Ok(directory);
+        }
+        Err(AutoError::DirectoryGone { directory: directory.clone() })
     }
 
     /// What became of the files since they were last looked at, which are those of `tree` now.
@@ -276,7 +343,12 @@ impl Story {
     }
 
     fn step(&mut self, input: TurnInput) {
-        self.next = self.machine.step(input);
+        let next = self.machine.step(input);
+        self.follow(next);
+    }
+
+    fn follow(&mut self, next: TurnOutput) {
+        self.next = next;
         if let TurnOutput::Ask(ask) = &self.next {
             if ask.fall_back {
                 self.agent = self.spec.fallback.unwrap_or(self.agent);

@@ -229,6 +229,9 @@ pub(crate) fn told_at_the_end(summary: &Summary) -> String {
         let _ = writeln!(out, "take it in: amplihack sessions merge {}", summary.id);
         let _ = writeln!(out, "uncommitted: amplihack sessions apply {}", summary.id);
     }
+    if !summary.end.is_success() {
+        let _ = writeln!(out, "continue: amplihack auto --resume {}", summary.id);
+    }
     let _ = writeln!(out, "more: amplihack sessions show {}", summary.id);
     out
 }

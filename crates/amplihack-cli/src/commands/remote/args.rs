@@ -339,6 +339,11 @@ pub(crate) struct DoctorArgs {
 }
 
 impl RemoteCommand {
+    /// Whether it does nothing but print what there is.
+    pub(crate) fn only_prints(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Output(_) | Self::Status(_) | Self::Pool(PoolCommand::List(_)))
+    }
+
     /// Whether errors are told as JSON.
     pub(crate) fn json(&self) -> bool {
         match self {

@@ -279,9 +279,13 @@ pub(super) fn parallel() -> Value {
     ]);
     let task = object([("task", count()), ("agent", agent()), ("title", text())]);
     let mut all = with_run(&object([("run", text()), ("task", count()), ("title", text())]));
+    all.push(tagged("parallel", [("id", text()), ("tasks", count())]));
     all.push(tagged("tasks", [("tasks", list(task))]));
     let shared = object([("file", text()), ("tasks", list(count()))]);
-    all.push(tagged("table", [("runs", list(any_of([ended, failed]))), ("shared", list(shared))]));
+    all.push(tagged(
+        "table",
+        [("id", text()), ("runs", list(any_of([ended, failed]))), ("shared", list(shared))],
+    ));
     json!({ "oneOf": all })
 }
 

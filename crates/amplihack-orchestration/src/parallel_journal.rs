@@ -1,0 +1,249 @@
+//! The record of several runs that were begun together: `$AMPLIHACK_HOME/sessions/<id>/parallel.jsonl`, written before anything of it
+//! begins, so that what was killed or ended by a signal can be continued as a whole.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use amplihack_agent::event::{RunOutcome, Totals};
+use amplihack_utils::env::Env;
+use amplihack_utils::form;
+use amplihack_utils::fs::create_private_dir;
+use amplihack_utils::launcher_context::{SessionId, meant, new_session_id, sessions};
+use amplihack_utils::lock::FileLock;
+use amplihack_utils::log::{JsonLog, LogError, read_from};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{Budget, SharedBudget, tokens};
+use crate::drive::{Place, Summary, begin_as, recorded, resume};
+use crate::error::AutoError;
+use crate::extension::Extension;
+use crate::journal::{self, Story};
+use crate::progress::Progress;
+use crate::race::Lane;
+use crate::spec::Spec;
+
+/// The form of the record that this version writes and knows.
+const FORM: u64 = 1;
+const FILE: &str = "parallel.jsonl";
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+enum Entry {
+    /// Several runs were asked for.
+    Began {
+        /// Their tasks, in order.
+        specs: Vec<Spec>,
+        /// So many at once.
+        max: usize,
+        /// They have one task, and one of them wins.
+        race: bool,
+    },
+    /// A run begins.
+    Run {
+        /// The number of its task, from 0.
+        task: usize,
+        /// The run.
+        run: String,
+    },
+    /// A run ended, or was not begun.
+    Ended {
+        /// The number of its task, from 0.
+        task: usize,
+        /// The name of the outcome, or of the error.
+        end: String,
+    },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    at: Timestamp,
+    #[serde(flatten)]
+    entry: Entry,
+}
+
+/// Several runs that were begun together.
+pub struct RunGroup {
+    /// The id of all of them.
+    pub id: SessionId,
+    /// Their tasks, in order.
+    pub specs: Vec<Spec>,
+    /// So many at once.
+    pub max: usize,
+    /// They have one task, and one of them wins.
+    pub race: bool,
+    runs: BTreeMap<usize, SessionId>,
+    log: JsonLog,
+    _lock: FileLock,
+}
+
+impl RunGroup {
+    /// Writes down what is asked for, below `home`, before anything of it begins.
+    pub fn begin(home: &Path, specs: Vec<Spec>, max: usize, race: bool) -> Result<Self, AutoError> {
+        let id = new_session_id().map_err(AutoError::file(home))?;
+        let directory = id.directory(home);
+        create_private_dir(&directory).map_err(AutoError::file(&directory))?;
+        let lock = hold(&directory, &id)?;
+        let mut log = JsonLog::open(&directory.join(FILE))?;
+        let entry = Entry::Began { specs: specs.clone(), max, race };
+        log.append_value(&Line { at: Timestamp::now(), entry })?;
+        Ok(Self { id, specs, max, race, runs: BTreeMap::new(), log, _lock: lock })
+    }
+
+    /// Opens the record of the group `id`, to continue it.
+    pub fn open(home: &Path, id: SessionId) -> Result<Self, AutoError> {
+        let directory = id.directory(home);
+        let path = directory.join(FILE);
+        let lock = hold(&directory, &id)?;
+        let mut began = None;
+        let mut runs = BTreeMap::new();
+        for line in read_from(&path, 0)? {
+            let line = line?.1;
+            form::check(&path, &line, FORM).map_err(LogError::from)?;
+            // A line that this version does not know, and that does not ask to be known.
+            match serde_json::from_slice(&line) {
+                Ok(Line { entry: Entry::Began { specs, max, race }, .. }) => began = Some((specs, max, race)),
+                Ok(Line { entry: Entry::Run { task, run }, .. }) => {
+                    runs.extend(SessionId::parse(&run).map(|run| (task, run)));
+                }
+                _ => {}
+            }
+        }
+        let (specs, max, race) = began.ok_or_else(|| AutoError::Damaged { path: path.clone() })?;
+        Ok(Self { id, specs, max, race, runs, log: JsonLog::open(&path)?, _lock: lock })
+    }
+
+    /// The run of task `number`, if it was begun.
+    pub fn run(&self, number: usize) -> Option<&SessionId> {
+        self.runs.get(&number)
+    }
+
+    /// Its runs as their journals tell them, by the numbers of their tasks.
+    fn stories(&self, env: &Env) -> Vec<(usize, &SessionId, Story)> {
+        let home = env.amplihack_home();
+        let story = |run: &SessionId| journal::read(home.as_deref()?, run).ok();
+        self.runs.iter().filter_map(|(task, run)| Some((*task, run, story(run)?))).collect()
+    }
+
+    /// The recorded ends of its runs, by the numbers of their tasks.
+    pub fn ends(&self, env: &Env) -> Vec<(usize, RunOutcome)> {
+        let stories = self.stories(env).into_iter();
+        stories.filter_map(|(task, _, story)| Some((task, story.ended?.run.outcome()))).collect()
+    }
+
+    /// The budget of all its runs together, if there is one: what its tasks were given, or `extension` gives, beyond what is used.
+    pub fn budget(&self, env: &Env, extension: &Extension) -> Option<SharedBudget> {
+        let given = self.specs.first().map(|spec| spec.budget).unwrap_or_default();
+        let stories = self.stories(env);
+        let mut used = Totals::default();
+        for (_, _, story) in &stories {
+            used.add(&story.meter.totals());
+        }
+        let more = extension.tokens.or(given.tokens);
+        let budget = Budget {
+            tokens: more.map(|more| tokens(&used).saturating_add(more)),
+            usd: extension.usd.or(given.usd).map(|more| used.cost_usd.unwrap_or_default() + more),
+        };
+        let shared = budget.is_set().then(|| SharedBudget::new(budget, self.max.min(self.specs.len())))?;
+        for (_, run, story) in &stories {
+            shared.reached(run.as_str(), &story.meter.totals());
+        }
+        Some(shared)
+    }
+
+    /// Writes down that the run of task `number` ended.
+    pub fn ended(&mut self, task: usize, end: &Result<Summary, AutoError>) -> Result<(), AutoError> {
+        use amplihack_utils::error::Explain;
+        let end = end.as_ref().map_or_else(Explain::kind, |summary| summary.end.name()).to_owned();
+        self.write(Entry::Ended { task, end })
+    }
+
+    fn write(&mut self, entry: Entry) -> Result<(), AutoError> {
+        Ok(self.log.append_value(&Line { at: Timestamp::now(), entry })?)
+    }
+
+    /// The id of a new run of task `number`, written down before it is used.
+    fn new_run(&mut self, number: usize) -> Result<SessionId, AutoError> {
+        let id = new_session_id().map_err(AutoError::file("/dev/urandom"))?;
+        self.write(Entry::Run { task: number, run: id.to_string() })?;
+        self.runs.insert(number, id.clone());
+        Ok(id)
+    }
+}
+
+/// Holds the group, so that one process carries it out.
+fn hold(directory: &Path, id: &SessionId) -> Result<FileLock, AutoError> {
+    FileLock::acquire(&directory.join("lock"), Duration::ZERO)
+        .map_err(|source| AutoError::Driven { id: id.to_string(), source })
+}
+
+/// The id of the group that is meant by `wanted`: an id, or its beginning where that is enough.
+pub fn find(home: &Path, wanted: &str) -> Result<SessionId, AutoError> {
+    meant(all(home), wanted, SessionId::as_str).map_err(|_| AutoError::NoGroup { id: wanted.to_owned() })
+}
+
+/// Every group below `home`, oldest first.
+pub fn all(home: &Path) -> Vec<SessionId> {
+    let Ok(entries) = std::fs::read_dir(sessions(home)) else { return Vec::new() };
+    let mut found: Vec<SessionId> = entries
+        .flatten()
+        .filter(|entry| path(&entry.path()).is_file())
+        .filter_map(|entry| SessionId::parse(entry.file_name().to_str()?).ok())
+        .collect();
+    found.sort();
+    found
+}
+
+/// Where the record of the group in `directory` is.
+pub fn path(directory: &Path) -> PathBuf {
+    directory.join(FILE)
+}
+
+/// Carries task `number` of `group` out. One that was not begun begins; one that was killed or ended by a signal continues; any
+/// other end is kept, but for one that was no success where `extension` brings new bounds.
+pub async fn carry_out(
+    place: Place<'_>,
+    group: &RefCell<RunGroup>,
+    number: usize,
+    extension: &Extension,
+) -> Result<Summary, AutoError> {
+    let home = place.env.amplihack_home().ok_or(AutoError::NoHome)?;
+    let known = group.borrow().run(number).cloned();
+    let story = known.map(|id| journal::read(&home, &id).map(|story| (id, story)));
+    let id = match story {
+        Some(Ok((id, story))) => {
+            let is_kept = story.ended.as_ref().is_some_and(|ended| {
+                ended.run.is_success() || (ended.run.signal.is_none() && extension.is_empty())
+            });
+            return match recorded(&id, &story).filter(|_| is_kept) {
+                Some(summary) => {
+                    (place.told)(&id, &Progress::ended(&summary));
+                    Ok(summary)
+                }
+                None => resume(place, id, extension.clone()).await,
+            };
+        }
+        // It was killed before it had begun.
+        Some(Err(AutoError::NotFound { .. })) => group.borrow().run(number).cloned(),
+        Some(Err(error)) => return Err(error),
+        None => None,
+    };
+    if *place.lane.borrow() != Lane::Open {
+        return Err(AutoError::GivenUp);
+    }
+    if let Some(signal) = place.interrupts.heard() {
+        return Err(AutoError::Interrupted { signal });
+    }
+    let Some(mut spec) = group.borrow().specs.get(number).cloned() else { return Err(AutoError::GivenUp) };
+    let extension = extension.clone().or(&Extension::of(&spec));
+    extension.apply(&mut spec, 0, 0.0);
+    spec.max_turns = extension.max_turns.unwrap_or(spec.max_turns);
+    let id = match id {
+        Some(id) => id,
+        None => group.borrow_mut().new_run(number)?,
+    };
+    begin_as(place, spec, id).await
+}
