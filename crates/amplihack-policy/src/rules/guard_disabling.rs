@@ -182,8 +182,9 @@ fn own_files(ctx: &Ctx<'_>) -> Option<Hit> {
     if own_program(ctx) {
         return ctx.deny("would change this plane's own program; only a person may, outside of a session");
     }
-    let state = ctx.script.state();
     ctx.changes().find_map(|change| {
+        // Asked only where something changes: each part of a path costs a system call.
+        let state = ctx.script.state();
         // A link leads elsewhere: both places count.
         let behind = || place::plane(&ctx.script.behind_links(change)?, state);
         let what = place::plane(change, state).or_else(behind)?;
