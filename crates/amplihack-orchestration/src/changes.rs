@@ -356,9 +356,9 @@ async fn own_commits(processes: &Processes, root: &Path, own: &Tree) -> Result<B
         let said = processes.git_says(root, &[], ["reflog", "show", "--format=%H", log, "--"]).await?;
         named.push_str(&String::from_utf8_lossy(&said.stdout));
     }
-    let names = ["HEAD", &branch, "ORIG_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD", "MERGE_HEAD", "REBASE_HEAD"];
+    let heads = ["HEAD", &branch, "ORIG_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD", "MERGE_HEAD", "REBASE_HEAD"];
     let check = ["cat-file", "--batch-check=%(objecttype) %(objectname)"];
-    let asked = names.join("\n").into_bytes();
+    let asked = heads.join("\n").into_bytes();
     let said = processes.git_fed("look at the commits", root, &[], check, asked).await?;
     // A name that is none is "… missing".
     for commit in String::from_utf8_lossy(&said).lines().filter_map(|line| line.strip_prefix("commit ")) {

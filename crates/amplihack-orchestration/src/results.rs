@@ -169,11 +169,14 @@ impl Results<'_> {
     /// Files that were there when the run began, that its commit does not have, and that are as they were.
     async fn made_by_setup(&self, snapshots: &Snapshots, tree: &Tree, now: &str) -> Vec<Vec<u8>> {
         let Some(base) = self.base_tree.as_deref() else { return Vec::new() };
-        let mut env = snapshots.env().to_vec();
+        let mut env = snapshots.env();
+        let mut alternates = env[3].1.as_os_str().to_owned();
         if let Some(objects) = &self.objects {
             // What was not committed lies there only.
-            env.push(("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects));
+            alternates.push(":");
+            alternates.push(objects);
         }
+        env[3].1 = Path::new(&alternates);
         let names = async |args: [&str; 4]| {
             let args = ["diff-tree", "-r", "-z", "--no-renames", "--name-only"].iter().copied().chain(args);
             let said =

@@ -135,10 +135,11 @@ fn a_commit_has_the_task_as_its_message_and_runs_nothing_of_the_agents() {
     sessions(&sandbox, &["merge", &id, "-m", "other"]).assert_code(0);
     assert_eq!(git(&sandbox, "show HEAD:b"), "new");
     assert!(!sandbox.home().join("sprung").exists());
-    // The same at the end of a run.
+    // The same at the end of a run. What the setup made is not the agent's.
     let other = repository("echo new > b");
-    let id = ran(&other, &["--commit"]);
+    let id = ran(&other, &["--commit", "--setup", "echo s > made"]);
     assert_eq!(git(&other, &format!("log -1 --format=%s amplihack/{id}")), "Say it");
+    assert_eq!(git(&other, &format!("diff --name-only main amplihack/{id}")), "b");
     prepare(&other, &["auto", "--agent", "claude", "--task", "t", "--commit"])
         .output()
         .assert_code(2)
