@@ -24,7 +24,7 @@ mod tests;
 mod unattended;
 
 pub(crate) use misuse::{asks_for_json, misused};
-pub(crate) use unattended::{AutoArgs, AutoCommand, ParallelArgs, Running, Unattended};
+pub(crate) use unattended::{AutoArgs, AutoCommand, ParallelArgs, Running, Unattended, dollars};
 
 /// A control plane for coding-agent CLIs.
 ///

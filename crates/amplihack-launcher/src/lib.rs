@@ -4,6 +4,7 @@
 //! [`start_events`] as a stream of typed events.
 
 mod broken_off;
+pub mod budget;
 pub mod copilot;
 pub mod discover;
 pub mod doctor;
@@ -13,6 +14,7 @@ mod events;
 pub mod flag_matrix;
 mod guard;
 pub mod install;
+pub mod live;
 mod notice;
 mod plan;
 pub mod prompt_delivery;

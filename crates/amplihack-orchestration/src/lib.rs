@@ -5,14 +5,12 @@
 //! run. Agents are started through the launcher, everything else by the session crate.
 
 pub mod append;
-pub mod budget;
 pub mod changes;
 pub mod claim;
 pub mod drive;
 mod error;
 mod extension;
 pub mod journal;
-pub mod live;
 pub mod parallel;
 pub mod parallel_journal;
 mod process;
@@ -28,6 +26,8 @@ pub mod turns;
 pub mod verify;
 pub mod worktree;
 
+pub use amplihack_launcher::budget;
+pub(crate) use amplihack_launcher::live;
 pub use drive::{Place, Summary, begin, complete, resume};
 pub use error::AutoError;
 pub use extension::Extension;

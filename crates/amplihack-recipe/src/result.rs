@@ -152,6 +152,10 @@ pub struct RunResult {
     pub context: Context,
     /// How long it took, in seconds.
     pub duration: f64,
+    /// What all its agents used, where that is to be told.
+    pub usage: Option<amplihack_agent::event::Totals>,
+    /// The budget or deadline that ended a step, in words.
+    pub bound: Option<String>,
 }
 
 impl Serialize for RunResult {
@@ -169,6 +173,12 @@ impl Serialize for RunResult {
             map.serialize_entry("context", &self.context)?;
         }
         map.serialize_entry("duration", &self.duration)?;
+        if let Some(usage) = &self.usage {
+            map.serialize_entry("usage", usage)?;
+        }
+        if let Some(bound) = &self.bound {
+            map.serialize_entry("bound", bound)?;
+        }
         map.end()
     }
 }
@@ -208,6 +218,8 @@ mod tests {
             step_results: vec![step],
             context,
             duration: 0.5,
+            usage: None,
+            bound: None,
         };
         insta::assert_snapshot!(serde_json::to_string_pretty(&result).unwrap());
         insta::assert_snapshot!(report("n", false, &result.step_results, 0.5));

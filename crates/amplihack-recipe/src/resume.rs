@@ -58,6 +58,9 @@ pub fn done(run: &Recorded, spool: &Spool, home: Option<&Path>) -> Done {
                 } else {
                     failed.remove(path.as_str());
                 }
+                if let Some(agent) = &result.agent {
+                    done.used.add(&agent.usage);
+                }
                 done.ended.insert(path.clone(), result.clone());
                 open.remove(path.as_str());
                 sessions.remove(path.as_str());

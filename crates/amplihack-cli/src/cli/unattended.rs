@@ -185,7 +185,7 @@ pub(crate) struct ParallelArgs {
 }
 
 /// An amount of dollars above zero.
-fn dollars(text: &str) -> Result<f64, String> {
+pub(crate) fn dollars(text: &str) -> Result<f64, String> {
     let amount: f64 = text.parse().map_err(|_| "no amount; write it as 2.50".to_owned())?;
     if amount.is_finite() && amount > 0.0 { Ok(amount) } else { Err("an amount is above zero".to_owned()) }
 }

@@ -85,6 +85,15 @@ pub(crate) struct RunArgs {
     /// Time limit for steps that do not set one, in seconds or such as 90s, 5min
     #[arg(long, value_name = "TIME", value_parser = seconds, conflicts_with = "resume")]
     pub step_timeout: Option<Duration>,
+    /// End the run when its agents have cost this many dollars, all steps together
+    #[arg(long, value_name = "X", value_parser = crate::cli::dollars)]
+    pub budget_usd: Option<f64>,
+    /// End the run when its agents have used this many tokens, all steps together
+    #[arg(long, value_name = "N")]
+    pub budget_tokens: Option<u64>,
+    /// End the run after this time, such as 90s or 2h
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::duration)]
+    pub deadline: Option<Duration>,
     /// A directory with recipes, instead of the default ones; may be repeated
     #[arg(short = 'R', long, value_name = "DIR", conflicts_with = "resume")]
     pub recipe_dir: Vec<PathBuf>,
@@ -98,7 +107,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Progress::Lines)]
     pub progress: Progress,
     /// Let another program run the recipe: its path, or `external` to look for recipe-runner-rs
-    #[arg(long, value_name = "PATH|external", conflicts_with_all = ["resume", "step_timeout", "include_tags", "exclude_tags", "audit_dir", "permissions", "no_hooks"])]
+    #[arg(long, value_name = "PATH|external", conflicts_with_all = ["resume", "step_timeout", "include_tags", "exclude_tags", "audit_dir", "permissions", "no_hooks", "budget_usd", "budget_tokens", "deadline"])]
     pub runner: Option<PathBuf>,
     /// Write an audit of each recipe into this directory
     #[arg(long, value_name = "DIR")]

@@ -105,6 +105,8 @@ fn ended(recipe_name: String, step_results: Vec<StepResult>) -> RunResult {
         step_results,
         context: Context::new(),
         duration: 0.0,
+        usage: None,
+        bound: None,
     }
 }
 
@@ -211,6 +213,7 @@ fn start(args: &RunArgs, env: &Env, plan: Plan, settings: Settings, context: Con
         depth: (deep, limit),
         grace: GRACE,
         interrupts: Interrupts::listen(),
+        bounds: None,
     };
     let mut seen = |entry: &Entry| {
         let text = lines.of(entry);

@@ -72,6 +72,7 @@ mod real_walls;
 mod real_words;
 mod real_worktree;
 mod recipe;
+mod recipe_budget;
 mod recipe_bundled;
 mod recipe_cases;
 mod recipe_kill;

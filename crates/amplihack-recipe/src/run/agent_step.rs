@@ -4,24 +4,31 @@ use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use amplihack_agent::command::relay::{Relay, relay};
-use amplihack_agent::event::{EndEvent, FailKind, RunOutcome, Summary};
-use amplihack_agent::{AgentBinary, Capability, Installed, Options, Permissions, RunMode, profile};
+use amplihack_agent::event::{EndEvent, FailKind, RunOutcome, Summary, Totals};
+use amplihack_agent::{
+    AgentBinary, AgentEvent, Capability, Installed, Options, Permissions, RunMode, profile,
+};
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::discover::{Versions, discover};
+use amplihack_launcher::live::Live;
 use amplihack_launcher::{
-    Hosting, LaunchRequest, Notice, Streams, Task as LaunchTask, Wanted, plan, start_events,
+    Hosting, LaunchReport, LaunchRequest, LaunchedEvents, Notice, Streams, Task as LaunchTask, Wanted, plan,
+    start_events,
 };
 use amplihack_session::journal::Recorded;
 use amplihack_session::step::StepProgram;
-use amplihack_session::{Deadlines, Evidence, RunEnd};
+use amplihack_session::{Deadlines, Evidence, RunEnd, RunError};
 use amplihack_utils::config::Config;
 use amplihack_utils::launcher_context::SessionId;
 use amplihack_utils::prompt_delivery::PromptDelivery;
 use amplihack_utils::sys::Signal;
+use jiff::Timestamp;
 use tokio::sync::watch;
 
+use super::bounds::Bounds;
 use super::process::{self, Ran};
 use super::{AgentAnswer, Ask, ScriptOutput, Task, TaskResult, World};
 use crate::journal::Entry;
@@ -94,6 +101,9 @@ const NO_REENTRY: &str = "You are one step of a recipe that is already running. 
 
 /// The end of each prompt by the predecessor's door.
 const ALONE: &str = "\n\nWork on your own: nobody can answer questions. Decide, and say what you decided.";
+
+/// How often what an agent does not tell in its stream is looked at.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// The longest prompt that is an argument, with its system prompt.
 const ARGUMENT: usize = 100_000;
@@ -246,7 +256,7 @@ async fn by_own(world: &World, own: &Own, task: &Task, ask: &Ask) -> TaskResult 
     if let Some(end) = task.adopt.as_deref().and_then(|session| adopted(world, own, session)) {
         return TaskResult::Agent(Box::new(end));
     }
-    match launch(world, own, task, ask).await {
+    match Box::pin(launch(world, own, task, ask)).await {
         Ok(ended) => ended,
         Err(error) => TaskResult::NotStarted(format!("agent step failed: {error}")),
     }
@@ -276,6 +286,9 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
         Some(definition) => (format!("{definition}\n\n{}", ask.prompt), None),
         None => (ask.prompt.clone(), None),
     };
+    let budget = world.bounds.as_deref().filter(|bounds| bounds.is_budget_set());
+    let dollars = budget.and_then(Bounds::dollars_left);
+    let keeps = installed.can(Capability::BudgetUsd, RunMode::Headless).is_ok();
     let request = LaunchRequest {
         agent: own.agent,
         installed: Some(installed),
@@ -291,6 +304,8 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
                 // A value of a recipe is data.
                 literal: true,
                 off_command_line: true,
+                live_usage: budget.is_some(),
+                budget_usd: dollars.filter(|_| keeps).map(|dollars| format!("{dollars:.6}")),
                 ..Options::default()
             },
             before_verb: Vec::new(),
@@ -299,6 +314,9 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
         guard: own.guard.clone(),
         cwd: ask.cwd.clone(),
     };
+    let ours = world.directory.join(format!("{}.spans.jsonl", task.name));
+    let live = Live::new(own.agent, env, &ours, Timestamp::now(), Totals::default());
+    let env = if budget.is_some() { &live.prepare(env) } else { env };
     let mut plan = plan(request, env, &own.config).map_err(|error| error.to_string())?;
     plan.interrupts = Some(world.interrupts.clone());
     plan.record = Some(world.spool.list().map_err(|error| error.to_string())?);
@@ -325,7 +343,20 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
         agent: own.agent.name().to_owned(),
         session: session.clone(),
     });
-    let report = launched.finish().await.map_err(|error| error.to_string())?;
+    let mut report = match budget {
+        None => launched.finish().await,
+        Some(bounds) => Box::pin(within(launched, live, bounds)).await,
+    }
+    .map_err(|error| error.to_string())?;
+    // There need not be one.
+    let _ = std::fs::remove_file(ours);
+    if let Some(bounds) =
+        world.bounds.as_deref().filter(|bounds| bounds.is_late() && !report.end.is_success())
+    {
+        let reason = "the deadline of the run has passed".to_owned();
+        bounds.end(&reason);
+        report.end.settle(RunOutcome::Deadline, reason, Evidence::Clock);
+    }
     warnings.extend(tell(&report.notices));
     if report.end.signal.is_some() {
         return Ok(TaskResult::Interrupted);
@@ -333,11 +364,64 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
     Ok(TaskResult::Agent(Box::new(AgentAnswer { warnings, ..of_end(own, report.end, &session) })))
 }
 
+/// Watches an agent to its end, which comes when the run's budget is used up.
+async fn within(
+    mut launched: LaunchedEvents,
+    mut live: Live,
+    bounds: &Bounds,
+) -> Result<LaunchReport, RunError> {
+    let session = launched.session().to_string();
+    let (mut agent_session, mut stop) = (None, None);
+    loop {
+        let event = tokio::select! {
+            event = launched.next() => Some(event?),
+            () = tokio::time::sleep(LOOK), if stop.is_none() => None,
+        };
+        let mut through = false;
+        match event {
+            Some(None) => break,
+            Some(Some(envelope)) => {
+                // Its last word: there is nothing left to interrupt.
+                through = matches!(&envelope.event, AgentEvent::Usage(usage) if usage.total);
+                live.event(&envelope.event);
+                if let AgentEvent::Started(started) = &envelope.event {
+                    agent_session = started.agent_session.clone().or(agent_session);
+                }
+            }
+            None => {}
+        }
+        if stop.is_none() && !through {
+            stop = bounds.reached(&session, &live.look(agent_session.as_deref(), launched.usage()));
+            if stop.is_some() {
+                launched.interrupt()?;
+            }
+        }
+    }
+    let used = live.last_look(agent_session.as_deref(), launched.usage());
+    let mut report = launched.finish().await?;
+    report.end.usage = bounds.used(&session, &used);
+    if stop.is_some() {
+        // It was this process that interrupted the agent, and no signal.
+        report.end.signal = None;
+    }
+    if let Some(reason) = stop.filter(|_| !report.end.is_success()) {
+        bounds.end(&reason);
+        report.end.settle(RunOutcome::Budget, reason, Evidence::Usage);
+    } else if report.end.outcome() == RunOutcome::Budget {
+        bounds.end(report.end.reason());
+    }
+    Ok(report)
+}
+
 fn of_end(own: &Own, mut run: RunEnd, session: &str) -> AgentAnswer {
     let failure = (!run.is_success()).then(|| {
         let stderr = String::from_utf8_lossy(&run.stderr.bytes);
         let said = tail(&stderr, 4000).trim();
-        let timed_out = if run.outcome() == RunOutcome::Budget { "timed out: " } else { "" };
+        let timed_out = if run.outcome() == RunOutcome::Budget && run.evidence == Evidence::Clock {
+            "timed out: "
+        } else {
+            ""
+        };
         let reason = run.reason();
         let mut text = format!("agent step failed: {} {}: {timed_out}{reason}", own.agent, run.name());
         if !said.is_empty() && !reason.contains(said) {

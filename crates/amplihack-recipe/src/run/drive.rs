@@ -14,8 +14,9 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{JoinSet, LocalSet};
 
 use super::agent_step::{self, AgentDoor};
+use super::bounds::Bounds;
 use super::process::{self, Ran};
-use super::{Machine, StepInput, StepOutput, Task, TaskId, TaskResult, Work};
+use super::{Ask, Machine, StepInput, StepOutput, Task, TaskId, TaskResult, Work};
 use crate::journal::{Entry, Journal};
 use crate::result::RunResult;
 
@@ -40,6 +41,8 @@ pub struct World {
     pub grace: Duration,
     /// The signals that end the run, and each agent in it.
     pub interrupts: Interrupts,
+    /// What bounds the run as a whole.
+    pub bounds: Option<Rc<Bounds>>,
     notes: mpsc::UnboundedSender<Entry>,
     noted: Option<mpsc::UnboundedReceiver<Entry>>,
 }
@@ -65,6 +68,7 @@ impl World {
             door,
             grace,
             interrupts,
+            bounds: None,
             notes,
             noted: Some(heard),
         }
@@ -236,8 +240,31 @@ async fn do_task(
     if stopped.borrow().is_some() {
         return TaskResult::Interrupted.into();
     }
+    let bounds = world.bounds.as_deref();
+    let is_agent = matches!(task.work, Work::Agent(_));
+    if let Some(reason) = bounds.filter(|_| task.adopt.is_none()).and_then(|bounds| bounds.forbids(is_agent))
+    {
+        return TaskResult::NotStarted(format!("not begun: {reason}")).into();
+    }
+    let limit = |own: Option<Duration>| bounds.map_or(own, |bounds| bounds.timeout(own));
+    let ran = work(world, task, limit, stopped).await;
+    if let Some(bounds) = bounds.filter(|bounds| bounds.is_late()) {
+        bounds.end("the deadline of the run has passed");
+    }
+    ran
+}
+
+async fn work(
+    world: &World,
+    task: &Task,
+    limit: impl Fn(Option<Duration>) -> Option<Duration>,
+    stopped: watch::Receiver<Option<Signal>>,
+) -> Ran {
     match &task.work {
-        Work::Agent(ask) => agent_step::ask(world, task, ask, stopped).await,
+        Work::Agent(ask) => {
+            let ask = Ask { timeout: limit(ask.timeout), ..ask.clone() };
+            agent_step::ask(world, task, &ask, stopped).await
+        }
         Work::Script { prepared, cwd, timeout } => {
             if let Some(ended) = task.adopt.as_deref().and_then(|name| process::adopted(world, name)) {
                 return ended.into();
@@ -246,7 +273,9 @@ async fn do_task(
                 Err(error) => {
                     TaskResult::NotStarted(format!("the step's files cannot be written: {error}")).into()
                 }
-                Ok((program, _files)) => process::run(world, &task.name, &program, *timeout, stopped).await,
+                Ok((program, _files)) => {
+                    process::run(world, &task.name, &program, limit(*timeout), stopped).await
+                }
             }
         }
     }

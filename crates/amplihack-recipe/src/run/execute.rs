@@ -1,6 +1,7 @@
 //! A whole run: its journal, its world, its end.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use amplihack_utils::sys;
 use sha2::{Digest, Sha256};
 
 use super::{
-    AgentDoor, Machine, RunError, Settings, StepInput, StepOutput, World, drive, preflight,
+    AgentDoor, Bounds, Machine, RunError, Settings, StepInput, StepOutput, World, drive, preflight,
     scripts_environment,
 };
 use crate::context::Context;
@@ -49,6 +50,8 @@ pub struct Execution {
     pub grace: Duration,
     /// The signals that end the run.
     pub interrupts: Interrupts,
+    /// What its agents may use together, and how long it may take.
+    pub bounds: Option<Rc<Bounds>>,
 }
 
 /// Why there is no run.
@@ -135,6 +138,7 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
         depth: (depth, limit),
         grace,
         interrupts,
+        bounds,
     } = execution;
     let root = &plan.root().recipe;
     if let Some(fault) = preflight(root, &context, &settings.cwd) {
@@ -146,6 +150,8 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
             step_results: vec![StepResult::failed("preflight-validation", "", fault)],
             context: Context::new(),
             duration: 0.0,
+            usage: None,
+            bound: None,
         });
     }
     let failed = |what| move |source| ExecuteError::System { what, source };
@@ -193,7 +199,8 @@ pub fn execute(execution: Execution, seen: &mut dyn FnMut(&Entry)) -> Result<Run
     let scripts = scripts_environment(&env, &settings.run_id, depth, limit, door.agent().name());
     // A launch counts for itself.
     let agents = env.clone().with(RUN_ID, settings.run_id.as_str());
-    let world = World::new(env, scripts, agents, &journal, door, grace, interrupts);
+    let mut world = World::new(env, scripts, agents, &journal, door, grace, interrupts);
+    world.bounds = bounds;
     let machine = Machine::new(Arc::new(plan), settings, context);
     Ok(runtime.block_on(drive(machine, world, &mut journal, stream, seen))?)
 }

@@ -371,6 +371,8 @@ impl Machine {
             step_results: results,
             context: scope.map(|scope| scope.context.clone()).unwrap_or_default(),
             duration: self.now.as_secs_f64(),
+            usage: None,
+            bound: None,
         };
         self.out.push(StepOutput::Done(Box::new(result)));
     }

@@ -1,6 +1,7 @@
 //! Running a plan: what is to be done when is decided by [`Machine`], which knows no process and no clock; [`drive`] carries it out.
 
 mod agent_step;
+mod bounds;
 mod drive;
 mod environment;
 mod execute;
@@ -21,6 +22,7 @@ use amplihack_session::RunEnd;
 use amplihack_utils::sys::Exit;
 
 pub use agent_step::{AgentDoor, Launcher, Own};
+pub use bounds::{Bounds, usage};
 pub use drive::{RunError, World, drive};
 pub use environment::depth;
 pub(crate) use environment::of_scripts as scripts_environment;
@@ -103,6 +105,8 @@ pub struct Done {
     /// What has ended although the journal of the run does not say so, by the step's path: the name of a program's files in the
     /// spool, or an agent's session.
     pub adopt: BTreeMap<String, String>,
+    /// What its agents used, those of steps that are done again included.
+    pub used: amplihack_agent::event::Totals,
 }
 
 /// The name of one thing that was spawned.

@@ -1,11 +1,16 @@
 //! `recipe run`: a new run, or one that goes on.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
-use amplihack_agent::{AgentBinary, Permissions};
+use amplihack_agent::event::Totals;
+use amplihack_agent::{AgentBinary, Permissions, profile};
+use amplihack_launcher::budget::{Budget, Prices, tokens};
 use amplihack_launcher::doctor::requested;
 use amplihack_launcher::own_program;
+use amplihack_orchestration::AutoError;
 use amplihack_recipe::audit::Audit;
 use amplihack_recipe::bridge::Notice;
 use amplihack_recipe::context::Context;
@@ -16,7 +21,7 @@ use amplihack_recipe::progress::{Lines, Objects};
 use amplihack_recipe::result::{RunResult, report};
 use amplihack_recipe::resume;
 use amplihack_recipe::run::{
-    AgentDoor, Done, Execution, Own, Retry, Settings, depth, dry_run, execute, replay, sources,
+    AgentDoor, Bounds, Done, Execution, Own, Retry, Settings, depth, dry_run, execute, replay, sources, usage,
 };
 use amplihack_session::Interrupts;
 use amplihack_session::step::Spool;
@@ -48,6 +53,10 @@ struct Asked {
     recipe_dirs: Vec<PathBuf>,
     include_tags: Vec<String>,
     exclude_tags: Vec<String>,
+    #[serde(default)]
+    budget: Budget,
+    #[serde(default)]
+    deadline: Option<Duration>,
 }
 
 /// What is to be run, new or again.
@@ -115,6 +124,8 @@ fn new(args: &RunArgs, env: &Env, here: &Path) -> Result<Wanted, Failure> {
         recipe_dirs,
         include_tags: args.include_tags.clone(),
         exclude_tags: args.exclude_tags.clone(),
+        budget: Budget { tokens: args.budget_tokens, usd: args.budget_usd },
+        deadline: args.deadline,
     };
     let discovery = discovery(env, here, &cwd, &asked.recipe_dirs);
     let name = args.recipe.as_deref().unwrap_or_default();
@@ -274,6 +285,7 @@ fn start(
         ui::plain(&format!("run {run_id} of {}", entry.display()));
     }
     let grace = config.stop_grace();
+    let bounds = Rc::new(bounds(&asked, args, &config, &done.used)?);
     let mut own = Own::new(asked.agent, config);
     own.requested = requested(&own.config);
     if amplihack_utils::sabotage::active("delivery-recipe-mode") {
@@ -332,18 +344,35 @@ fn start(
         depth: (deep, limit),
         grace,
         interrupts,
+        bounds: Some(Rc::clone(&bounds)),
     };
     let result = execute(execution, &mut seen).map_err(|error| {
         let hint = "mend that; `amplihack recipe runs list` shows whether there is a run to go on with";
         Failure::of("run_failed", error.to_string(), hint, ExitKind::Failed)
     })?;
-    let code = print(&result, args.format)?;
+    let bound = bounds.ended().filter(|_| !result.success);
+    let code = print(&RunResult { bound, ..result.clone() }, args.format)?;
     // Values that were refused before the first step begin no run.
     let kept = home.is_some_and(|home| journal_runs(&home).join(&run_id).is_dir());
     if !result.success && kept {
         ui::note("hint", format!("`amplihack recipe run --resume {run_id}` goes on with what is not done"));
     }
     Ok(code)
+}
+
+/// What the agents of the run may use and how long it may take: as it was begun, unless a resume says otherwise.
+fn bounds(asked: &Asked, args: &RunArgs, config: &Config, earlier: &Totals) -> Result<Bounds, Failure> {
+    let agent = asked.agent;
+    let budget = Budget {
+        tokens: args.budget_tokens.or(asked.budget.tokens),
+        usd: args.budget_usd.or(asked.budget.usd),
+    };
+    let prices = Prices::configured(config, agent).map_err(|source| AutoError::Prices { agent, source })?;
+    if budget.usd.is_some() && prices.is_none() && !profile(agent).counts.dollars {
+        return Err(AutoError::NoPrice { agent }.into());
+    }
+    let prices = prices.map(|prices| (agent, prices)).into_iter().collect();
+    Ok(Bounds::new(budget, prices, args.deadline.or(asked.deadline), earlier))
 }
 
 fn level(name: &str) -> Option<Permissions> {
@@ -355,10 +384,21 @@ fn level(name: &str) -> Option<Permissions> {
 
 /// Prints the result and returns the exit code.
 fn print(result: &RunResult, format: ResultFormat) -> Result<u8, Failure> {
+    let used = usage(&result.step_results);
+    let result = &RunResult { usage: used.has_tokens().then_some(used), ..result.clone() };
     let failed = |error: serde_json::Error| Failure::input(format!("the result has no JSON form: {error}"));
     match format {
         ResultFormat::Table => {
-            ui::shown(&report(&result.recipe_name, result.success, &result.step_results, result.duration))?;
+            let mut text = report(&result.recipe_name, result.success, &result.step_results, result.duration);
+            if let Some(used) = &result.usage {
+                let cost = used.cost_usd.map_or_else(String::new, |cost| format!(", ${cost:.4}"));
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "  agents used {} tokens{cost}", tokens(used));
+            }
+            if let Some(bound) = &result.bound {
+                let _ = writeln!(text, "  ended: {bound}");
+            }
+            ui::shown(&text)?;
         }
         ResultFormat::Json => ui::stream(|out| {
             serde_json::to_writer_pretty(&mut *out, result)?;
@@ -369,6 +409,7 @@ fn print(result: &RunResult, format: ResultFormat) -> Result<u8, Failure> {
     Ok(match result.interrupted {
         Some(signal) => u8::try_from(128 + signal).unwrap_or(1),
         None if result.success => 0,
+        None if result.bound.is_some() => ExitKind::Budget.code(),
         None => ExitKind::Failed.code(),
     })
 }

@@ -329,6 +329,8 @@ pub(super) fn recipe_run() -> Value {
         ("step_results", list(step())),
         ("context?", map(anything())),
         ("duration", number()),
+        ("usage?", usage()),
+        ("bound?", text()),
     ]);
     // Of another runner less is known.
     let foreign = object([

@@ -79,7 +79,7 @@ impl Live {
     }
 
     /// Whether there is anything to look at besides the stream.
-    pub(crate) const fn is_wanted(&self) -> bool {
+    pub const fn is_wanted(&self) -> bool {
         self.file.is_some()
     }
 

@@ -17,6 +17,7 @@ pub struct SharedBudget {
     runs: RefCell<BTreeMap<String, Run>>,
     /// Runs that may be under way at once.
     at_once: usize,
+    closed: RefCell<Option<String>>,
 }
 
 #[derive(Debug, Default)]
@@ -30,7 +31,7 @@ struct Run {
 impl SharedBudget {
     /// Nothing used of `budget` by runs of which at most `at_once` are under way.
     pub fn new(budget: Budget, at_once: usize) -> Self {
-        Self { budget, runs: RefCell::default(), at_once: at_once.max(1) }
+        Self { budget, runs: RefCell::default(), at_once: at_once.max(1), closed: RefCell::default() }
     }
 
     /// Takes in what the run `id` has used by now, and tells which bound all runs together have reached.
@@ -40,7 +41,7 @@ impl SharedBudget {
     }
 
     /// The same between turns, when too little for a turn is no different from nothing.
-    pub(crate) fn ends(&self, id: &str, used: &Totals) -> Option<String> {
+    pub fn ends(&self, id: &str, used: &Totals) -> Option<String> {
         self.run(id, |run| (run.used, run.share) = (*used, None));
         self.spent().or_else(|| {
             let most = self.budget.usd?;
@@ -52,8 +53,16 @@ impl SharedBudget {
 
     /// The bound that all runs together have reached, in words.
     pub fn spent(&self) -> Option<String> {
+        if let Some(reason) = &*self.closed.borrow() {
+            return Some(reason.clone());
+        }
         let reason = self.budget.reached(&self.used())?;
         Some(format!("{reason} by all runs together"))
+    }
+
+    /// Nothing more is begun, for this reason: what was used cannot be told.
+    pub fn close(&self, reason: String) {
+        self.closed.borrow_mut().get_or_insert(reason);
     }
 
     /// What all runs have used.
@@ -66,7 +75,7 @@ impl SharedBudget {
     }
 
     /// The dollars that the run `id`, which has used `used`, may use in its next turn: its share of what no other run was given.
-    pub(crate) fn share(&self, id: &str, used: &Totals) -> Option<f64> {
+    pub fn share(&self, id: &str, used: &Totals) -> Option<f64> {
         self.run(id, |run| (run.used, run.share) = (*used, None));
         let left = self.unshared()?;
         let runs = self.runs.borrow();

@@ -174,7 +174,7 @@ impl Meter {
     }
 
     /// What `agent`'s session `session` has used so far, if its totals are those of the session.
-    pub(crate) fn of_session(&self, agent: AgentBinary, session: Option<&str>) -> Totals {
+    pub fn of_session(&self, agent: AgentBinary, session: Option<&str>) -> Totals {
         let of = |session: &str| self.sessions.get(&(agent, session.to_owned())).copied();
         session.and_then(of).unwrap_or_default()
     }
