@@ -328,9 +328,10 @@ impl Turns {
         self.refuted = false;
         self.sent_back = false;
         self.denied_in_vain = 0;
-        self.pending = None;
         self.limit = None;
-        if self.verifying {
+        // A check at an end that nobody claimed shows less than one of a claim: the work continues instead.
+        let is_claimed = self.pending.take().is_none();
+        if self.verifying && is_claimed {
             return Some(TurnOutput::Verify);
         }
         Some(self.ask(self.phase, false, false))
@@ -389,7 +390,7 @@ impl Turns {
                 TurnOutput::Verify
             }
             // Nothing was done about what the check found.
-            None if self.refuted && files == Files::Unchanged => TurnOutput::Verify,
+            None if self.rules.has_checks && self.refuted && files == Files::Unchanged => TurnOutput::Verify,
             Some(Status::Working) | None if self.denied_in_vain > 1 => self.conclude(
                 RunOutcome::Stalled,
                 "calls were denied in two turns in a row, and no file changed in them",

@@ -310,6 +310,22 @@ fn turns_that_lead_nowhere_are_a_stall() {
     assert_eq!(phase(&other.step(denied(Files::Unchanged))), Phase::GoOn);
 }
 
+#[test]
+fn a_run_that_was_interrupted_in_its_last_check_continues_with_the_work() {
+    let rules = Rules { max_turns: 1, ..CHECKED };
+    let mut turns = Turns::new(rules);
+    let _ = turns.step(TurnInput::Begin);
+    assert_eq!(turns.step(claims(Status::Working)), TurnOutput::Verify);
+    let mut claimed = Turns::new(rules);
+    let _ = claimed.step(TurnInput::Begin);
+    assert_eq!(claimed.step(claims(Status::Done)), TurnOutput::Verify);
+    for turns in [&mut turns, &mut claimed] {
+        assert_eq!(end(&turns.step(stopped(Stop::Interrupted))), RunOutcome::Interrupted);
+    }
+    assert_eq!(phase(&turns.resume(rules, 1).unwrap()), Phase::GoOn);
+    assert_eq!(claimed.resume(rules, 1), Some(TurnOutput::Verify));
+}
+
 fn any_input() -> impl Strategy<Value = TurnInput> {
     let status = prop_oneof![Just(Status::Done), Just(Status::Working), Just(Status::Blocked)];
     let kind = prop_oneof![
