@@ -122,6 +122,7 @@ const ENDS: &[(&str, &str)] = &[
     ("CliEnd", "crates/amp-sdk/src/error.rs"),
     ("RecordedEnd", "crates/amplihack-orchestration/src/journal/story.rs"),
     ("Outcome", "crates/amplihack-launcher/src/install/mod.rs"),
+    ("BaselineOutcome", "crates/amplihack-orchestration/src/verify/baseline.rs"),
 ];
 
 /// Endings of names for an end of a run.
