@@ -372,17 +372,22 @@ async fn within(
 ) -> Result<LaunchReport, RunError> {
     let session = launched.session().to_string();
     let (mut agent_session, mut stop) = (None, None);
+    // It has said its last word: there is nothing left to interrupt.
+    let mut through = false;
     loop {
         let event = tokio::select! {
             event = launched.next() => Some(event?),
             () = tokio::time::sleep(LOOK), if stop.is_none() => None,
         };
-        let mut through = false;
         match event {
             Some(None) => break,
             Some(Some(envelope)) => {
-                // Its last word: there is nothing left to interrupt.
-                through = matches!(&envelope.event, AgentEvent::Usage(usage) if usage.total);
+                through = match &envelope.event {
+                    AgentEvent::Usage(usage) => usage.total,
+                    AgentEvent::End(_) => true,
+                    AgentEvent::Text(_) | AgentEvent::ToolCall(_) => false,
+                    _ => through,
+                };
                 live.event(&envelope.event);
                 if let AgentEvent::Started(started) = &envelope.event {
                     agent_session = started.agent_session.clone().or(agent_session);
