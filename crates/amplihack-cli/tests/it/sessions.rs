@@ -289,7 +289,7 @@ fn a_resume_works_in_the_recorded_directory_unless_the_user_says_here() {
     let first = ["codex", "--prompt", "hi", "--output", "json"];
     crate::world::run(&sandbox, &first).assert_code(0);
     let elsewhere = sandbox.root().join("elsewhere");
-    std::fs::create_dir(&elsewhere).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
     let from_elsewhere = |more: &[&str]| {
         let mut command = sandbox.command(crate::world::amplihack());
         command
@@ -302,7 +302,7 @@ fn a_resume_works_in_the_recorded_directory_unless_the_user_says_here() {
     assert_eq!(last_directory(), sandbox.work().canonicalize().unwrap());
     let launches = sandbox.runs().len();
     let moved = sandbox.root().join("moved");
-    std::fs::rename(sandbox.work(), &moved).unwrap();
+    fs::rename(sandbox.work(), &moved).unwrap();
     let gone = from_elsewhere(&[]);
     gone.assert_code(3).assert_stderr_has("is not there any more").assert_stderr_has("--here");
     assert_eq!(sandbox.runs().len(), launches);
