@@ -83,7 +83,7 @@ fn a_recipe_within_its_budget_reports_what_its_agents_used() {
 
 #[test]
 fn a_recipe_stops_at_its_budget_in_dollars_and_refuses_what_cannot_be_counted() {
-    let sandbox = claude("say x; result done");
+    let sandbox = claude("say x; sleep 0.3; result done");
     sandbox.write(
         "work/top.yaml",
         "name: top\nsteps:\n  - {id: a, prompt: a}\n  - {id: b, prompt: b}\n  - {id: c, prompt: c}\n",
