@@ -238,8 +238,8 @@ fn submodules_are_said_to_be_missing_or_come_from_the_local_copies() {
     assert_ended(&output, "verified", 0);
     assert_eq!(fs::read_to_string(sandbox.home().join("libs")).unwrap(), "outerinner\n");
     assert!(notices(&output).iter().all(|notice| !notice.contains("submodule")), "{output}");
-    let list = git(&sandbox, &["worktree", "list", "--porcelain"]);
-    let tree = list.lines().filter_map(|line| line.strip_prefix("worktree ")).next_back().unwrap();
+    let began = events(&output).remove(0);
+    let tree = began["directory"].as_str().unwrap();
     let url = git(&sandbox, &["-C", &format!("{tree}/libs/outer"), "remote", "get-url", "origin"]);
     assert_eq!(url.trim_end(), sandbox.root().canonicalize().unwrap().join("outer").display().to_string());
     // A copy that is nowhere is an error before the run, in words.
