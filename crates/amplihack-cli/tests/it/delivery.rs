@@ -38,7 +38,7 @@ fn a_request_for_a_channel_is_met_or_degraded_with_one_warning() {
 fn a_step_of_a_recipe_takes_the_requested_channel() {
     let mut sandbox = fakes();
     sandbox.write("work/a.yaml", "name: a\nsteps:\n  - {id: p, type: agent, prompt: SHORTPROMPT}\n");
-    for (value, kind) in [("stdin", StdinKind::Pipe), ("argv", StdinKind::Null), ("auto", StdinKind::Null)] {
+    for (value, kind) in [("stdin", StdinKind::Pipe), ("argv", StdinKind::Null), ("auto", StdinKind::Pipe)] {
         sandbox.set("AMPLIHACK_PROMPT_DELIVERY", value);
         prepare(&sandbox, &["recipe", "run", "a.yaml", "--agent", "claude"]).output();
         let record = sandbox.runs().pop().unwrap();

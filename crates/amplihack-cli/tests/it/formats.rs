@@ -98,7 +98,7 @@ fn formats() -> Vec<Format> {
         format(
             format!("{SESSIONS}/{AUTO}/auto.jsonl"),
             &["sessions", "show", AUTO],
-            "says working: turn 1",
+            "reports working: turn 1",
             &["auto", "--resume", AUTO],
             Change::Appended,
             Newer::Refused,

@@ -135,19 +135,22 @@ fn act(step: &Step, stdin: Option<&[u8]>) -> Result<Option<ExitCode>, Box<dyn st
         Step::EchoStdin => put(io::stdout(), stdin.unwrap_or_default())?,
         Step::SleepMs(wait) => sleep(Duration::from_millis(*wait)),
         Step::Child(child) => leave(child)?,
-        Step::Shell(text) => shell(text, stdin.unwrap_or_default())?,
+        Step::Shell(text) => shell(text, stdin)?,
         Step::Die(name) => return Err(die(name)?.into()),
         Step::Exit(code) => return Ok(Some(ExitCode::from(*code))),
     }
     Ok(None)
 }
 
-/// Runs a shell that finds on its stdin what the agent found there.
-fn shell(text: &str, stdin: &[u8]) -> io::Result<()> {
+/// Runs a shell that finds on its stdin what the agent has read there, or the agent's own stdin if it has read nothing.
+fn shell(text: &str, stdin: Option<&[u8]>) -> io::Result<()> {
     let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(text).env_remove(ARMED).stdin(Stdio::piped());
+    command.arg("-c").arg(text).env_remove(ARMED);
+    if stdin.is_some() {
+        command.stdin(Stdio::piped());
+    }
     let mut child = command.spawn()?;
-    if let Some(mut pipe) = child.stdin.take() {
+    if let (Some(mut pipe), Some(stdin)) = (child.stdin.take(), stdin) {
         // A shell that does not read it is none the worse for that.
         let _ = pipe.write_all(stdin);
     }
