@@ -14,5 +14,5 @@ status=done code=0
 tell() { printf '%s\n' "$1" >>"$AMPLIHACK_REMOTE_SESSION/log"; }
 echo '{"type":"system","subtype":"init","session_id":"s1","model":"fake"}'
 eval "${PLAY-}"
-printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"AMPLIHACK-STATUS: {\\"status\\":\\"%s\\",\\"summary\\":\\"played\\"}"}\n' "$status"
+printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"AMPLIHACK-STATUS: {\\"status\\":\\"%s\\",\\"summary\\":\\"played\\",\\"changes\\":false}"}\n' "$status"
 exit "$code"

@@ -18,4 +18,4 @@ hold*)
   done
   ;;
 esac
-echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"AMPLIHACK-STATUS: {\"status\":\"done\",\"summary\":\"x\"}"}'
+echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"AMPLIHACK-STATUS: {\"status\":\"done\",\"summary\":\"x\",\"changes\":false}"}'
