@@ -10,11 +10,14 @@ mod merge;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use amplihack_session::{Process, SESSION_ID, leftovers};
 use amplihack_utils::git::{path, path_of};
 
 use crate::changes::RepositoryState;
 use crate::error::AutoError;
+use crate::journal::Story;
 use crate::process::Processes;
 use crate::snapshots::{DiffStat, Snapshots};
 use crate::worktree::Tree;
@@ -40,7 +43,7 @@ pub enum Source {
 }
 
 /// The results of one run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Results<'a> {
     /// Starts git.
     pub processes: &'a Processes,
@@ -153,22 +156,14 @@ impl Results<'_> {
 
     async fn captured(&self, tree: &Tree, snapshots: Snapshots) -> Result<Captured, AutoError> {
         let state = RepositoryState::capture(self.processes, &snapshots, Some(tree)).await?;
-        let made = self.made_by_setup(&snapshots, tree, &state.tree).await;
-        let mut files = state.tree.clone();
-        if !made.is_empty() {
-            let remove = ["update-index", "--force-remove", "-z", "--stdin"];
-            let list = made.join(&0);
-            self.processes.git_fed("look at the files", &tree.path, &snapshots.env(), remove, list).await?;
-            let written =
-                self.processes.git("look at the files", &tree.path, &snapshots.env(), ["write-tree"]).await?;
-            files = text(&written);
-        }
+        let files = self.own_files(&snapshots, tree, &state.tree).await?;
         Ok(Captured { snapshots, state, tree: files })
     }
 
-    /// Files that were there when the run began, that its commit does not have, and that are as they were.
-    async fn made_by_setup(&self, snapshots: &Snapshots, tree: &Tree, now: &str) -> Vec<Vec<u8>> {
-        let Some(base) = self.base_tree.as_deref() else { return Vec::new() };
+    /// The files of the run's commit with what differs between its beginning and `now`. What was other than in the commit already when it
+    /// began is no change of its own: files that a setup made or changed, files outside of a sparse checkout.
+    async fn own_files(&self, snapshots: &Snapshots, tree: &Tree, now: &str) -> Result<String, AutoError> {
+        let Some(base) = self.base_tree.as_deref() else { return Ok(now.to_owned()) };
         let mut env = snapshots.env();
         let mut alternates = env[3].1.as_os_str().to_owned();
         if let Some(objects) = &self.objects {
@@ -177,18 +172,13 @@ impl Results<'_> {
             alternates.push(objects);
         }
         env[3].1 = Path::new(&alternates);
-        let names = async |args: [&str; 4]| {
-            let args = ["diff-tree", "-r", "-z", "--no-renames", "--name-only"].iter().copied().chain(args);
-            let said =
-                self.processes.git("compare the files", &tree.path, &env, args).await.unwrap_or_default();
-            said.split(|byte| *byte == 0)
-                .filter(|name| !name.is_empty())
-                .map(<[u8]>::to_vec)
-                .collect::<BTreeSet<_>>()
-        };
-        let made = names(["--diff-filter=A", &tree.start, base, "--"]).await;
-        let changed = names(["--diff-filter=AMDT", base, now, "--"]).await;
-        made.difference(&changed).cloned().collect()
+        let what = "compare the files";
+        let compare = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, now, "--"];
+        let said = self.processes.git(what, &tree.path, &env, compare).await?;
+        self.processes.git(what, &tree.path, &env, ["read-tree", &tree.start]).await?;
+        let update = ["update-index", "-z", "--index-info"];
+        self.processes.git_fed(what, &tree.path, &env, update, index_lines(&said)).await?;
+        Ok(text(&self.processes.git(what, &tree.path, &env, ["write-tree"]).await?))
     }
 
     /// Refuses where a changed file needs a filter that the repository itself configures: an agent may have written it, so it is not
@@ -252,13 +242,25 @@ impl Results<'_> {
             .filter_map(|line| line.get(3..).filter(|name| !name.is_empty()))
             .map(path_of)
             .collect();
-        let touched: Vec<&PathBuf> = files.iter().filter(|file| dirty.contains(*file)).collect();
+        let touched: Vec<&PathBuf> = files.iter().filter(|file| self.is_in_the_way(&dirty, file)).collect();
         if touched.is_empty() {
             return Ok(());
         }
         let message =
             format!("{} in {} has changes that are not committed", names(&touched), self.target.display());
         Err(refused("uncommitted", message, "commit or stash them first; nothing was changed"))
+    }
+
+    /// Whether something of the user's stands where `file` comes: the file itself, a file where it needs a directory, or what lies below it.
+    /// An ignored directory is named as a whole, so what is in it is looked for.
+    fn is_in_the_way(&self, dirty: &BTreeSet<PathBuf>, file: &Path) -> bool {
+        let above = |directory: &Path| {
+            dirty.contains(directory)
+                && (!self.target.join(directory).is_dir()
+                    || self.target.join(file).symlink_metadata().is_ok())
+        };
+        dirty.range(file.to_owned()..).next().is_some_and(|below| below.starts_with(file))
+            || file.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()).any(above)
     }
 
     /// The files in which two commits or trees differ.
@@ -283,6 +285,32 @@ impl Results<'_> {
             removed: number("deletion"),
         })
     }
+}
+
+/// What `update-index --index-info` has to be told for the differences that `diff-tree --raw -z` names; what goes comes first, since a
+/// file may stand where a directory was.
+fn index_lines(raw: &[u8]) -> Vec<u8> {
+    let (mut gone, mut there) = (Vec::new(), Vec::new());
+    let fields: Vec<&[u8]> = raw.split(|byte| *byte == 0).collect();
+    for pair in fields.chunks_exact(2) {
+        let [row, name] = pair else { continue };
+        let mut words = row.split(|byte| *byte == b' ');
+        let (Some(mode), Some(blob)) = (words.nth(1), words.nth(1)) else { continue };
+        let lines = if mode == b"000000" { &mut gone } else { &mut there };
+        lines.extend([mode, b" ", blob, b"\t", name, b"\0"].concat());
+    }
+    gone.extend(there);
+    gone
+}
+
+/// Ends what the dead driver of the run in `directory` left running, as a resume does; gives what would not end. Blocks.
+///
+/// The caller holds the run's lock, so nobody drives it.
+pub fn end_leftovers(directory: &Path, story: &Story) -> Result<Vec<Process>, AutoError> {
+    let list = directory.join("processes");
+    let listed = leftovers::listed(&list).map_err(AutoError::file(&list))?;
+    let marks: Vec<String> = story.launches().map(|session| format!("{SESSION_ID}={session}")).collect();
+    leftovers::end(&listed, &marks, Duration::ZERO).map_err(AutoError::file("/proc"))
 }
 
 /// The top of the working tree around `directory`, if that is one of the repository around `of`, and which is not `not`.

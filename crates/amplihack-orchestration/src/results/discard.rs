@@ -66,15 +66,24 @@ impl Results<'_> {
                     let message = format!("the worktree {} is not discarded: {held}", tree.path.display());
                     return Err(refused("unmerged", message, &self.force_hint()));
                 }
-                let undo = if held.is_some() { self.pin(tree).await? } else { None };
-                match tree.remove(self.processes).await? {
-                    Removal::Removed => Ok(Discarded { held, undo }),
-                    Removal::Kept(said) => Err(refused(
-                        "worktree",
-                        format!("the worktree stays: {said}"),
-                        "see `git worktree list`",
-                    )),
+                if force {
+                    // A driver that was killed has left it locked.
+                    tree.unlock(self.processes).await?;
                 }
+                let pinned = if held.is_some() { self.pin(tree).await? } else { None };
+                let undo = pinned.as_ref().map(Pinned::undo);
+                let said = match tree.remove(self.processes).await {
+                    Ok(Removal::Removed) => return Ok(Discarded { held, undo }),
+                    Ok(Removal::Kept(said)) => said,
+                    Err(error) => error.to_string(),
+                };
+                let hint = match &pinned {
+                    Some(pinned) if !self.unpinned(tree, pinned).await? => {
+                        format!("its work is kept: {}; see `git worktree list`", pinned.undo())
+                    }
+                    _ => "see `git worktree list`".to_owned(),
+                };
+                Err(refused("worktree", format!("the worktree stays: {said}"), &hint))
             }
             Source::Commit { commit, name } => self.discard_commit(commit, name, force).await,
             Source::Patch(patch) => {
@@ -97,8 +106,8 @@ impl Results<'_> {
         )
     }
 
-    /// Keeps the work under a ref of ours, and gives the command that brings it back.
-    async fn pin(&self, tree: &Tree) -> Result<Option<String>, AutoError> {
+    /// Keeps the work under a ref of ours.
+    async fn pin(&self, tree: &Tree) -> Result<Option<Pinned>, AutoError> {
         let own = format!("refs/heads/{}", tree.branch);
         let mut commit = self.ask(&self.target, &["rev-parse", "--verify", "--quiet", &own]).await?;
         if tree.path.is_dir() {
@@ -120,11 +129,32 @@ impl Results<'_> {
         self.keep_ref(&commit).await.map(Some)
     }
 
-    async fn keep_ref(&self, commit: &str) -> Result<String, AutoError> {
-        let kept = format!("refs/amplihack/discarded/{}", self.id);
-        let update = ["update-ref", "-m", "discarded", &kept, commit];
+    /// Keeps `commit` under a ref of its own: what was discarded of the run before stays under the earlier ones.
+    async fn keep_ref(&self, commit: &str) -> Result<Pinned, AutoError> {
+        let first = format!("refs/amplihack/discarded/{}", self.id);
+        let mut name = first.clone();
+        for number in 2.. {
+            match self.ask(&self.target, &["rev-parse", "--verify", "--quiet", &name]).await? {
+                Some(there) if there == commit => return Ok(Pinned { name, commit: there }),
+                Some(_) => name = format!("{first}-{number}"),
+                None => break,
+            }
+        }
+        // With nothing as what was there: a ref that another process makes meanwhile is not overwritten.
+        let update = ["update-ref", "-m", "discarded", &name, commit, ""];
         self.processes.git("keep the work", &self.target, &[], update).await?;
-        Ok(format!("git merge {kept}"))
+        Ok(Pinned { name, commit: commit.to_owned() })
+    }
+
+    /// Removes the ref again, if the worktree that could not be removed holds the same files still.
+    async fn unpinned(&self, tree: &Tree, pinned: &Pinned) -> Result<bool, AutoError> {
+        let kept = self.ask(&self.target, &["rev-parse", &format!("{}^{{tree}}", pinned.commit)]).await?;
+        let whole = self.capture(tree).await.is_ok_and(|now| kept.as_ref() == Some(&now.tree));
+        if whole {
+            let delete = ["update-ref", "-d", &pinned.name, &pinned.commit];
+            self.processes.git("keep the work", &self.target, &[], delete).await?;
+        }
+        Ok(whole)
     }
 
     /// Removes what was fetched of a session elsewhere; on its machine everything stays.
@@ -135,8 +165,21 @@ impl Results<'_> {
             let message = format!("{name} is not discarded: it is not merged");
             return Err(refused("unmerged", message, &self.force_hint()));
         }
-        let undo = if merged { None } else { Some(self.keep_ref(commit).await?) };
+        let undo = if merged { None } else { Some(self.keep_ref(commit).await?.undo()) };
         Ok(Discarded { held: (!merged).then(|| "it held commits that are not merged".to_owned()), undo })
+    }
+}
+
+/// Work that is kept under a ref of ours.
+struct Pinned {
+    name: String,
+    commit: String,
+}
+
+impl Pinned {
+    /// The command that brings it back.
+    fn undo(&self) -> String {
+        format!("git merge {}", self.name)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The branch of a run is merged into the checked-out branch of the user's repository.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Results, Source, names, refused, text};
 use crate::error::AutoError;
@@ -35,44 +35,125 @@ pub(super) enum Trial {
 
 impl Results<'_> {
     /// Merges the work into the branch that is checked out in the target, after a commit of what is not committed.
+    ///
+    /// Everything that refuses it is looked at before that commit is made.
     pub async fn merge(&self, message: &str) -> Result<Merged, AutoError> {
         let into = self.target_branch().await?;
+        let head = self.target_head().await?;
         let (commit, committed, name, left) = match &self.source {
             Source::Commit { commit, name } => (commit.clone(), false, name.clone(), None),
-            _ => self.ready(message).await?,
+            _ => self.ready(&head, message).await?,
         };
-        let head = self.target_head().await?;
         let mut merged = Merged { commit, committed, into, checkout: self.target.clone(), stat: None, left };
-        if self.ask(&self.target, &["merge-base", "--is-ancestor", &merged.commit, &head]).await?.is_some() {
+        if self.has(&merged.commit, &head).await? {
             return Ok(merged);
         }
-        let files = match self.try_merge(&[], &head, &merged.commit).await? {
-            Trial::Clean(tree) => self.files(&[], &head, &tree).await?,
-            Trial::Conflicts(files) => return Err(self.conflict(&files)),
-            Trial::Unknown => self.files(&[], &head, &merged.commit).await?,
-        };
-        self.refuse_uncommitted(&files).await?;
-        self.refuse_filters(&self.target, &files).await?;
+        // Once more with the commit that was made: its tree is what must come out.
+        let tree = self.tried(&[], &head, &merged.commit).await?;
         let words = format!("Merge {name}\n\n{message}");
+        merged.stat = Some(self.merge_commit(&merged, &head, tree.as_deref(), &words).await?);
+        Ok(merged)
+    }
+
+    /// Has git merge the commit of `merged` into the target, whose commit is `head`, and claims that it did: that `tree` came out. Gives
+    /// the size.
+    async fn merge_commit(
+        &self,
+        merged: &Merged,
+        head: &str,
+        tree: Option<&str>,
+        words: &str,
+    ) -> Result<DiffStat, AutoError> {
+        // The repository's own options of the branch, as `--squash`, are as little asked as its hooks.
+        let options = format!("branch.{}.mergeOptions=", merged.into);
+        let without: &[&str] = if merged.into.contains('=') { &[] } else { &["-c", &options] };
+        // In a private file: a message may be longer than an argument can be, and is nobody else's business.
+        let file = self.scratch.join("merge-message");
+        std::fs::write(&file, words).map_err(AutoError::file(&file))?;
         let merge = [
             "merge",
             "--quiet",
+            "--commit",
+            "--no-squash",
             "--ff",
             "--no-edit",
+            "--no-autostash",
             "--no-gpg-sign",
             "--no-stat",
-            "-m",
-            &words,
+            "-F",
+            &file.to_string_lossy(),
             &merged.commit,
         ];
-        if let Err(AutoError::Git { said, .. }) = self.processes.git("merge", &self.target, &[], merge).await
-        {
-            // A git that could not try it before leaves the conflict behind.
-            self.ask(&self.target, &["merge", "--abort"]).await?;
-            return Err(refused("merge", format!("git does not merge it: {said}"), "nothing was changed"));
+        let args = without.iter().chain(&merge).copied();
+        let done = self.processes.git("merge", &self.target, &[], args).await;
+        // What follows is done also if a signal ended git.
+        let processes = self.processes.from_now();
+        let now = Results { processes: &processes, ..self.clone() };
+        if now.landed(&merged.commit, tree).await? {
+            return now.stat(head, "HEAD").await;
         }
-        merged.stat = Some(self.stat(&head, "HEAD").await?);
-        Ok(merged)
+        let why = match done {
+            Ok(_) => "what came out is not what the work and the branch give together".to_owned(),
+            Err(AutoError::Git { said, .. }) => said,
+            Err(error) => error.to_string(),
+        };
+        let mut hint = if now.taken_back(head, &merged.commit).await? {
+            format!("nothing was changed in {}", self.target.display())
+        } else {
+            format!("something of it is left in {}: see `git status` there", self.target.display())
+        };
+        if merged.committed {
+            hint.push_str("; the work is committed on the run's own branch");
+        }
+        Err(refused("merge", format!("git does not merge it: {why}"), &hint))
+    }
+
+    /// Whether the commit checked out in the target has `commit`, with nothing half done, and is `tree` where that is known.
+    async fn landed(&self, commit: &str, tree: Option<&str>) -> Result<bool, AutoError> {
+        let half = ["rev-parse", "--verify", "--quiet", "MERGE_HEAD"];
+        if self.ask(&self.target, &half).await?.is_some() || !self.has(commit, "HEAD").await? {
+            return Ok(false);
+        }
+        let made = self.ask(&self.target, &["rev-parse", "HEAD^{tree}"]).await?;
+        Ok(tree.is_none_or(|tree| made.as_deref() == Some(tree)))
+    }
+
+    /// Takes a merge back that did not do what it should; whether nothing of it is left.
+    async fn taken_back(&self, head: &str, commit: &str) -> Result<bool, AutoError> {
+        // A git that could not try it before leaves the conflict behind.
+        self.ask(&self.target, &["merge", "--abort"]).await?;
+        if self.target_head().await? != head {
+            self.ask(&self.target, &["reset", "--quiet", "--keep", head]).await?;
+        }
+        let files = self.files(&[], head, commit).await?;
+        Ok(self.target_head().await? == head && self.refuse_uncommitted(&files).await.is_ok())
+    }
+
+    /// Whether `of` has `commit` in its history.
+    async fn has(&self, commit: &str, of: &str) -> Result<bool, AutoError> {
+        let follows = ["merge-base", "--is-ancestor", commit, of];
+        Ok(self.ask(&self.target, &follows).await?.is_some())
+    }
+
+    /// Tries to merge `theirs` into the target's commit `head`, and refuses what cannot be merged; the tree that comes out, if this git
+    /// can tell.
+    async fn tried(
+        &self,
+        env: &[(&str, &Path)],
+        head: &str,
+        theirs: &str,
+    ) -> Result<Option<String>, AutoError> {
+        let (tree, files) = match self.try_merge(env, head, theirs).await? {
+            Trial::Clean(tree) => {
+                let files = self.files(env, head, &tree).await?;
+                (Some(tree), files)
+            }
+            Trial::Conflicts(files) => return Err(self.conflict(&files)),
+            Trial::Unknown => (None, self.files(env, head, theirs).await?),
+        };
+        self.refuse_uncommitted(&files).await?;
+        self.refuse_filters(&self.target, &files).await?;
+        Ok(tree)
     }
 
     /// The branch that is checked out in the target, where nothing waits for its end.
@@ -99,16 +180,21 @@ impl Results<'_> {
         Ok(branch)
     }
 
-    /// The commit of the worktree that is to be merged, whether it was made now, its name, and what is not in it.
-    async fn ready(&self, message: &str) -> Result<(String, bool, String, Option<String>), AutoError> {
+    /// The commit of the worktree that is to be merged into the target's commit, whether it was made now, its name, and what is not in it.
+    async fn ready(
+        &self,
+        target: &str,
+        message: &str,
+    ) -> Result<(String, bool, String, Option<String>), AutoError> {
         let tree = self.worktree("merge")?;
-        // What would conflict is refused before anything is committed.
+        // What would be refused is refused before anything is committed.
         let captured = self.capture(tree).await?;
         let before = self.refuse_half_done(tree, &captured)?;
         let env = captured.snapshots.env();
         let trial = self.commit_in(&env, &captured.tree, &before).await?;
-        if let Trial::Conflicts(files) = self.try_merge(&env, &self.target_head().await?, &trial).await? {
-            return Err(self.conflict(&files));
+        let same = self.files(&env, &before, &captured.tree).await?.is_empty();
+        if !(same && self.has(&before, target).await?) {
+            self.tried(&env, target, &trial).await?;
         }
         let made = self.commit(message).await?;
         let head = self.ask(&tree.path, &["rev-parse", "HEAD"]).await?.unwrap_or(before);
@@ -122,7 +208,7 @@ impl Results<'_> {
     /// A commit of `tree` on `parent` among the objects of `env`, to try something with.
     pub(super) async fn commit_in(
         &self,
-        env: &[(&str, &std::path::Path)],
+        env: &[(&str, &Path)],
         tree: &str,
         parent: &str,
     ) -> Result<String, AutoError> {
@@ -144,7 +230,7 @@ impl Results<'_> {
     /// What merging `theirs` into `ours` would give. It changes no file.
     pub(super) async fn try_merge(
         &self,
-        env: &[(&str, &std::path::Path)],
+        env: &[(&str, &Path)],
         ours: &str,
         theirs: &str,
     ) -> Result<Trial, AutoError> {
@@ -153,7 +239,7 @@ impl Results<'_> {
 
     pub(super) async fn try_merge_on(
         &self,
-        env: &[(&str, &std::path::Path)],
+        env: &[(&str, &Path)],
         more: &[&str],
         ours: &str,
         theirs: &str,

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use amplihack_orchestration::journal::Story;
-use amplihack_remote::SessionManager;
 use amplihack_remote::state::SessionRecord;
+use amplihack_remote::{RemoteError, SessionManager};
 use amplihack_session::journal::Recorded;
 use amplihack_utils::env::Env;
 use amplihack_utils::launcher_context::SessionId;
@@ -14,15 +14,22 @@ use serde_json::{Value, json};
 
 use super::auto::first_words;
 use super::table::money;
+use crate::ui::note;
 
 /// The width of a terminal that everybody has.
 const WIDTH: usize = 80;
 
-/// The sessions on other machines that the state file knows; a state file that cannot be read is the business of `remote list`.
+/// The sessions on other machines that the state file knows; that it cannot be read is said, and hides nothing else.
 pub(super) fn remote() -> Vec<SessionRecord> {
-    let Ok(manager) = SessionManager::new(None) else { return Vec::new() };
-    let sessions = manager.list_sessions(None).unwrap_or_default();
-    sessions.iter().filter_map(|session| manager.record(&session.session_id).ok()).collect()
+    let read = || -> Result<Vec<_>, RemoteError> {
+        let manager = SessionManager::new(None)?;
+        let sessions = manager.list_sessions(None)?;
+        sessions.iter().map(|session| manager.record(&session.session_id)).collect()
+    };
+    read().unwrap_or_else(|error| {
+        note("warning", format_args!("sessions on other machines are not shown: {error}"));
+        Vec::new()
+    })
 }
 
 /// All of them for a program.

@@ -202,7 +202,9 @@ pub(super) fn discard(home: &Path, args: &DiscardArgs, env: &Env) -> Result<u8, 
 
 /// Removes the worktree and branch of the run `id`, whose record is about to go; refuses if something would be lost with them.
 pub(super) fn let_go(home: &Path, id: &str, dry_run: bool, force: bool, env: &Env) -> Result<(), Failure> {
-    let Some(opened) = Opened::with_worktree(home, id, env)? else { return Ok(()) };
+    // What only says what would be removed ends nobody's agent.
+    let intent = if dry_run { Intent::Read } else { Intent::Change };
+    let Some(opened) = Opened::with_worktree(home, id, env, intent)? else { return Ok(()) };
     let baseline = opened.baseline.as_ref();
     if dry_run {
         let losses = opened.work(async |results| results.losses(baseline).await)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use amplihack_orchestration::changes::RepositoryState;
 use amplihack_orchestration::drive::diff_path;
 use amplihack_orchestration::journal::{Story, all, read};
-use amplihack_orchestration::results::{Results, Source, checkout};
+use amplihack_orchestration::results::{Results, Source, checkout, end_leftovers};
 use amplihack_orchestration::worktree::Tree;
 use amplihack_orchestration::{AutoError, Processes};
 use amplihack_remote::{Client, SessionManager};
@@ -30,9 +30,9 @@ const GONE: &str = "no_results";
 pub(super) enum Intent {
     /// They are looked at.
     Read,
-    /// They are taken as they are.
+    /// They are put into the checkout in which the user stands.
     Take,
-    /// The run's worktree or branch changes.
+    /// The run's worktree or branch, or what it changed in the user's files, changes.
     Change,
 }
 
@@ -90,14 +90,31 @@ fn one(home: &Path, wanted: &str) -> Result<Option<SessionId>, Failure> {
 
 impl Opened {
     /// The results of an unattended run that has a worktree or a branch still; `None` for anything else.
-    pub(super) fn with_worktree(home: &Path, id: &str, env: &Env) -> Result<Option<Self>, Failure> {
+    pub(super) fn with_worktree(
+        home: &Path,
+        id: &str,
+        env: &Env,
+        intent: Intent,
+    ) -> Result<Option<Self>, Failure> {
         let Ok(id) = SessionId::parse(id) else { return Ok(None) };
-        let Ok(story) = read(home, &id) else { return Ok(None) };
+        let story = match read(home, &id) {
+            Ok(story) => story,
+            Err(AutoError::NotFound { .. }) => return Ok(None),
+            // It may have a worktree, which nothing would name any more.
+            Err(error) => {
+                return Err(Failure::of(
+                    "journal",
+                    format!("the record of {id} stays: {error}"),
+                    "`git worktree list` shows whether it has a worktree; then remove its directory by hand",
+                    ExitKind::Failed,
+                ));
+            }
+        };
         let Some(tree) = &story.worktree else { return Ok(None) };
         if !tree.repository.is_dir() && !tree.path.is_dir() {
             return Ok(None);
         }
-        match Self::of_run(home, &id, env, Intent::Change) {
+        match Self::of_run(home, &id, env, intent) {
             Ok(opened) => Ok(Some(opened.with_its_tree())),
             Err(gone) if gone.kind() == GONE => Ok(None),
             Err(error) => Err(error),
@@ -120,18 +137,30 @@ impl Opened {
             Intent::Read => None,
             _ => Some(FileLock::acquire(&directory.join("lock"), Duration::ZERO).map_err(busy)?),
         };
+        if lock.is_some() {
+            end_agent(&directory, &story, id)?;
+        }
         let (scratch, processes) = tools(env, id.as_str())?;
         let here = current_dir()?;
         let (target, source) = runtime()?.block_on(async {
             let origin = story.worktree.as_ref().map_or(&story.spec.cwd, |tree| &tree.repository);
             let own = story.worktree.as_ref().map(|tree| tree.path.as_path());
-            let target = match checkout(&processes, &here, origin, own).await {
+            // A run in the user's own files is taken back where it worked, wherever the user stands now.
+            let stands = story.worktree.is_some() || intent != Intent::Change;
+            let stood = if stands { checkout(&processes, &here, origin, own).await } else { None };
+            let target = match stood {
                 Some(target) => target,
                 None => checkout(&processes, origin, origin, own).await.unwrap_or_else(|| origin.clone()),
             };
+            if let (Intent::Change, Some(tree), false) = (intent, &story.worktree, story.is_complete()) {
+                // A driver that was killed has left it locked; nobody drives it now.
+                if tree.path.is_dir() && tree.repository.is_dir() {
+                    tree.unlock(&processes).await?;
+                }
+            }
             let source = source(&processes, &directory, &story, &target).await;
-            (target, source)
-        });
+            Ok::<_, AutoError>((target, source))
+        })?;
         Ok(Self {
             id: id.to_string(),
             task: story.spec.task.clone(),
@@ -152,20 +181,28 @@ impl Opened {
         let record = SessionManager::new(None)?.record(id)?;
         let here = current_dir()?;
         let (scratch, processes) = tools(env, id)?;
-        let branches = || runtime().map(|runtime| runtime.block_on(fetched(&processes, &here, id)));
-        if branches()?.is_empty() {
+        let known = || -> Result<_, Failure> {
+            Ok(runtime()?.block_on(async {
+                match checkout(&processes, &here, &here, None).await {
+                    Some(_) => fetched(&processes, &here, id).await,
+                    // What is no repository has nothing of it.
+                    None => Ok(Vec::new()),
+                }
+            })?)
+        };
+        if known()?.is_empty() {
             let client = Client::new(env, &here)?;
             if let Driven::Interrupted(_) = drive(client.pull(id, &here, false, None))? {
                 return Err(Failure::input("interrupted; nothing was changed"));
             }
         }
-        let branches = branches()?;
+        let branches = known()?;
         let source = match &*branches {
             [] => {
                 return Err(Failure::of(
                     "no_results",
                     format!("{id} changed nothing"),
-                    "see its output: amplihack remote output ID",
+                    &format!("see its output: amplihack remote output {id}"),
                     ExitKind::Failed,
                 ));
             }
@@ -226,6 +263,18 @@ impl Opened {
     }
 }
 
+/// Ends the agent that the run's dead driver left at work: it would go on to write where the results are taken from.
+fn end_agent(directory: &Path, story: &Story, id: &SessionId) -> Result<(), Failure> {
+    let left = end_leftovers(directory, story)?;
+    let Some(first) = left.first() else { return Ok(()) };
+    Err(Failure::of(
+        "still_running",
+        format!("what the dead driver of {id} left running cannot be ended: {} ({})", first.pid, first.name),
+        "end it, then try again; nothing was changed",
+        ExitKind::Failed,
+    ))
+}
+
 /// A private directory for what is needed meanwhile, and git.
 fn tools(env: &Env, id: &str) -> Result<(TempDir, Processes), Failure> {
     let scratch = tempfile::tempdir()
@@ -248,7 +297,7 @@ async fn source(
     if tree.path.is_dir() {
         return Ok(Source::Worktree(tree.clone()));
     }
-    if let Some(commit) = tip(processes, target, tree).await {
+    if let Some(commit) = tip(processes, target, tree).await? {
         return Ok(Source::Commit { commit, name: tree.branch.clone() });
     }
     Err(Failure::of(
@@ -262,28 +311,41 @@ async fn source(
     ))
 }
 
-/// The commit of a worktree's branch.
-async fn tip(processes: &Processes, repository: &Path, tree: &Tree) -> Option<String> {
+/// The commit of a worktree's branch, if that is there.
+async fn tip(processes: &Processes, repository: &Path, tree: &Tree) -> Result<Option<String>, AutoError> {
     let name = format!("refs/heads/{}", tree.branch);
-    let args = ["rev-parse", "--verify", "--quiet", &name];
-    let said = processes.git("look at the branch", repository, &[], args).await.ok()?;
-    Some(String::from_utf8_lossy(&said).trim().to_owned()).filter(|commit| !commit.is_empty())
+    let args = ["for-each-ref", "--format=%(objectname)", &name];
+    let said = match processes.git("look at the branch", repository, &[], args).await {
+        // What is no repository any more has no branch.
+        Err(AutoError::Git { .. }) if checkout(processes, repository, repository, None).await.is_none() => {
+            return Ok(None);
+        }
+        said => said?,
+    };
+    Ok(Some(String::from_utf8_lossy(&said).trim().to_owned()).filter(|commit| !commit.is_empty()))
 }
 
 /// The branches of a remote session that no other of them contains: commits and names.
-async fn fetched(processes: &Processes, repository: &Path, id: &str) -> Vec<(String, String)> {
+async fn fetched(
+    processes: &Processes,
+    repository: &Path,
+    id: &str,
+) -> Result<Vec<(String, String)>, AutoError> {
     let place = format!("refs/remotes/remote-exec/{id}/");
     let args = ["for-each-ref", "--format=%(objectname) %(refname)", &place];
-    let said = processes.git("list the branches", repository, &[], args).await.unwrap_or_default();
+    let said = processes.git("list the branches", repository, &[], args).await?;
     let said = String::from_utf8_lossy(&said).into_owned();
     let all: Vec<(String, String)> = said
         .lines()
         .filter_map(|line| line.split_once(" refs/remotes/"))
         .map(|(commit, name)| (commit.to_owned(), name.to_owned()))
         .collect();
+    if all.is_empty() {
+        return Ok(all);
+    }
     let args =
         ["merge-base", "--independent"].into_iter().chain(all.iter().map(|(commit, _)| commit.as_str()));
-    let heads = processes.git("compare the branches", repository, &[], args).await.unwrap_or_default();
+    let heads = processes.git("compare the branches", repository, &[], args).await?;
     let heads = String::from_utf8_lossy(&heads).into_owned();
     let mut heads: Vec<&str> = heads.lines().collect();
     let mut found = Vec::new();
@@ -294,5 +356,5 @@ async fn fetched(processes: &Processes, repository: &Path, id: &str) -> Vec<(Str
             found.push((commit, name));
         }
     }
-    found
+    Ok(found)
 }
