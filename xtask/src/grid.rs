@@ -11,7 +11,7 @@ const PAGE: &str = "docs/explanation/journeys.md";
 /// The tests of the grid.
 const TESTS: [&str; 5] = ["--package", "amplihack-cli", "--test", "it", "grid::"];
 
-/// Makes all journeys and prints the table; fails if one failed.
+/// Makes all journeys and prints the table; fails if one failed or was not made.
 pub(crate) fn run() -> Result<(), Failure> {
     let page = shell::root().join(PAGE);
     let page =
@@ -26,24 +26,37 @@ pub(crate) fn run() -> Result<(), Failure> {
     args.extend(TESTS.map(str::to_owned));
     let tested = test::run(&args);
     let outcome = |journey: &str, agent: &str| read(&lines.join(format!("{journey}.{agent}")));
-    ui::say(&table(&page, &outcome));
-    tested
+    let (text, open) = table(&page, &outcome);
+    ui::say(&text);
+    tested?;
+    verdict(&open)
+}
+
+/// Fails unless every cell holds or is named with its reason.
+fn verdict(open: &[String]) -> Result<(), Failure> {
+    if open.is_empty() {
+        return Ok(());
+    }
+    Err(format!("the grid is not whole: {}", open.join("; ")))
 }
 
 fn read(file: &Path) -> Option<String> {
     fs::read_to_string(file).ok().map(|text| text.trim().to_owned())
 }
 
-/// The grid of `page` with what `outcome` says of each cell; a cell that says nothing has failed.
-fn table(page: &str, outcome: &dyn Fn(&str, &str) -> Option<String>) -> String {
+/// The grid of `page` with what `outcome` says of each cell, and the cells that neither hold nor are named. One that says nothing has
+/// failed.
+fn table(page: &str, outcome: &dyn Fn(&str, &str) -> Option<String>) -> (String, Vec<String>) {
     let mut rows = page.lines().filter(|line| line.starts_with("| ")).map(cells);
-    let Some(header) = rows.next() else { return String::new() };
+    let Some(header) = rows.next() else {
+        return (String::new(), vec!["there is none".to_owned()]);
+    };
     let agents = header.get(2..6).unwrap_or_default();
     let mut text = format!("{:<18}", "journey");
     for agent in agents {
         let _ = write!(text, "{agent:<14}");
     }
-    let mut reasons = String::new();
+    let (mut reasons, mut open) = (String::new(), Vec::new());
     for row in rows {
         let Some(name) = row.get(1).and_then(|cell| cell.trim_matches('`').strip_prefix("grid::")) else {
             continue;
@@ -52,6 +65,9 @@ fn table(page: &str, outcome: &dyn Fn(&str, &str) -> Option<String>) -> String {
         for agent in agents {
             let said = outcome(name, agent).unwrap_or_else(|| "FAILED".to_owned());
             let (word, rest) = said.split_once(": ").unwrap_or((&said, ""));
+            if word != "named" && !word.starts_with("holds") {
+                open.push(format!("{name}, {agent}: {word}"));
+            }
             let word = if word.starts_with("holds") { format!("{word} s") } else { word.to_owned() };
             let _ = write!(text, "{word:<14}");
             if !rest.is_empty() {
@@ -59,7 +75,7 @@ fn table(page: &str, outcome: &dyn Fn(&str, &str) -> Option<String>) -> String {
             }
         }
     }
-    text + &reasons
+    (text + &reasons, open)
 }
 
 /// The cells of a row in Markdown.
@@ -69,7 +85,7 @@ fn cells(line: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::table;
+    use super::{table, verdict};
 
     const PAGE: &str = "text\n\n| journey | tests | a | b | c | d | typed |\n|---|---|---|---|---|---|---|\n\
         | `auto` | `grid::auto` | holds | holds | holds (nightly) | named (1) | `x` |\n\n1. It cannot.\n";
@@ -85,7 +101,7 @@ mod tests {
                 _ => None,
             }
         };
-        let text = table(PAGE, &outcome);
+        let (text, open) = table(PAGE, &outcome);
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         assert_eq!(
             lines,
@@ -96,12 +112,16 @@ mod tests {
                 "auto, d: no tmux",
             ]
         );
+        assert_eq!(open, ["auto, b: FAILED", "auto, d: not run"]);
+        assert!(verdict(&open).is_err() && verdict(&[]).is_ok());
+        assert!(verdict(&table("", &outcome).1).is_err());
     }
 
     #[test]
     fn the_page_has_the_grid() {
         let page = std::fs::read_to_string(crate::shell::root().join(super::PAGE)).unwrap();
-        let text = table(&page, &|_, _| Some("holds 1.0".to_owned()));
+        let (text, open) = table(&page, &|_, _| Some("holds 1.0".to_owned()));
         assert!(text.lines().count() > 10 && text.matches("holds 1.0 s").count() > 40, "{text}");
+        assert_eq!(open, Vec::<String>::new());
     }
 }

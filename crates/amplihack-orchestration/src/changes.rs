@@ -9,6 +9,7 @@ use std::fmt::{self, Write as _};
 use std::path::Path;
 
 use amplihack_utils::git::{path, path_of};
+use amplihack_utils::launcher_context::RELATIVE_PATH;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AutoError;
@@ -62,6 +63,9 @@ pub struct RepositoryState {
     /// Submodules and repositories inside, by path.
     #[serde(default)]
     inner: Listing,
+    /// Directories of which not all could be seen.
+    #[serde(default)]
+    unknown: BTreeSet<String>,
 }
 
 /// One kind of thing that differs from the beginning, in words that fit "it holds …".
@@ -85,6 +89,8 @@ pub enum Difference {
     Inner(Vec<String>),
     /// Files that git ignores.
     Ignored(Vec<String>),
+    /// What cannot be compared with the beginning, since not all of it can be seen.
+    Unknown(Vec<String>),
 }
 
 impl fmt::Display for Difference {
@@ -107,6 +113,9 @@ impl fmt::Display for Difference {
             Self::Stash(many) => write!(f, "{many} stashes"),
             Self::Unfinished(what) => f.write_str(what),
             Self::Inner(paths) => write!(f, "changes inside {}", some(paths.iter().map(String::as_str))),
+            Self::Unknown(paths) => {
+                write!(f, "what cannot be looked at ({})", some(paths.iter().map(String::as_str)))
+            }
             Self::Ignored(names) => {
                 write!(f, "files that git ignores ({})", some(names.iter().map(String::as_str)))
             }
@@ -190,12 +199,19 @@ impl RepositoryState {
                 }
             }
         }
+        if inner.is_empty() {
+            return Ok(());
+        }
+        let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        let common = path(&processes.git("look for the repository", root, &[], common).await?);
+        let common = common.canonicalize().unwrap_or(common);
         for name in inner {
             let name = path_of(&name);
-            // An empty directory, as of a submodule that is not checked out, holds nothing.
-            match of_directory(&root.join(&name)) {
-                0 => {}
-                digest => self.inner.enter(&name.to_string_lossy(), digest),
+            match of_directory(&root.join(&name), &common) {
+                // An empty directory, as of a submodule that is not checked out, holds nothing.
+                Some(0) => {}
+                Some(digest) => self.inner.enter(&name.to_string_lossy(), digest),
+                None => _ = self.unknown.insert(name.to_string_lossy().into_owned()),
             }
         }
         Ok(())
@@ -245,6 +261,9 @@ impl RepositoryState {
         }
         if !ignored.is_empty() {
             found.push(Difference::Ignored(ignored));
+        }
+        if !now.unknown.is_empty() {
+            found.push(Difference::Unknown(now.unknown.iter().cloned().collect()));
         }
         found
     }
@@ -385,9 +404,7 @@ async fn own_commits(processes: &Processes, root: &Path, own: &Tree) -> Result<B
 
 /// Whether amplihack itself wrote the file down there.
 fn is_ours(name: &[u8]) -> bool {
-    let place = b".claude/runtime/launcher_context";
-    let at = name.windows(place.len()).position(|window| window == place);
-    at.is_some_and(|at| at == 0 || name.get(at - 1) == Some(&b'/'))
+    name.strip_suffix(RELATIVE_PATH.as_bytes()).is_some_and(|above| above.is_empty() || above.ends_with(b"/"))
 }
 
 fn short(commit: &str) -> &str {

@@ -79,7 +79,7 @@ pub enum Entry {
         /// Its bounds from here on.
         extension: Extension,
     },
-    /// Its worktree was removed, since nothing would be lost with it.
+    /// Its worktree is about to be removed, since nothing would be lost with it.
     WorktreeRemoved,
     /// The agent is about to be asked.
     Asked {

@@ -1,5 +1,6 @@
 //! The processes of a run besides its agent: git, verify commands, the command that tells the end. All are started by the session crate.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,8 @@ pub struct CommandOutput {
     pub late: bool,
     /// The end of its output.
     pub stdout: Vec<u8>,
+    /// The output was longer than what is kept of it.
+    pub cut: bool,
     /// The end of its error output.
     pub stderr: Vec<u8>,
 }
@@ -114,7 +117,7 @@ impl Processes {
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
     ) -> Result<Vec<u8>, AutoError> {
-        answered(what, self.git_says(directory, more, args).await?)
+        answered(what, self.git_piped(directory, more, args, Pipes::default()).await?)
     }
 
     /// Runs git as [`Self::git`] does, with its output in `file`: for what is too large to be held in memory.
@@ -150,7 +153,8 @@ impl Processes {
         more: &[(&str, &Path)],
         args: impl IntoIterator<Item = A>,
     ) -> Result<CommandOutput, AutoError> {
-        self.git_piped(directory, more, args, Pipes::default()).await
+        let output = self.git_piped(directory, more, args, Pipes::default()).await?;
+        if output.cut { Err(too_long("look at the repository")) } else { Ok(output) }
     }
 
     async fn git_piped<A: AsRef<OsStr>>(
@@ -163,6 +167,9 @@ impl Processes {
         let mut git = Git::new(&self.env, directory);
         // Asked each time: the agent may have changed it since.
         let programs = self.run(git.programs(), GIT_TIMEOUT, GIT_OUTPUT).await?;
+        if programs.cut {
+            return Err(too_long("ask for its settings"));
+        }
         if programs.late {
             return Ok(programs);
         }
@@ -173,16 +180,15 @@ impl Processes {
         self.run_piped(command, GIT_TIMEOUT, GIT_OUTPUT, pipes).await
     }
 
-    /// Runs git with the filters that the user configured, before an agent has been there.
-    pub async fn git_as_configured<A: AsRef<OsStr>>(
-        &self,
-        what: &'static str,
-        directory: &Path,
-        args: impl IntoIterator<Item = A>,
-    ) -> Result<Vec<u8>, AutoError> {
-        let mut command = Git::new(&self.env, directory).command();
-        command.args(args);
-        answered(what, self.run(command, GIT_TIMEOUT, GIT_OUTPUT).await?)
+    /// The filters that the repository at `directory` itself configures. They are never run: an agent may have written them.
+    pub(crate) async fn own_filters(&self, directory: &Path) -> Result<BTreeSet<String>, AutoError> {
+        let said = self.run(Git::new(&self.env, directory).programs(), GIT_TIMEOUT, GIT_OUTPUT).await?;
+        Ok(filters(&said.stdout))
+    }
+
+    /// What ends the processes, for work that is none of theirs.
+    pub(crate) fn interrupts(&self) -> Interrupts {
+        self.interrupts.clone()
     }
 
     async fn run(
@@ -227,6 +233,7 @@ impl Processes {
         Ok(CommandOutput {
             exit,
             late: matches!(cause, EndCause::Deadline(_)),
+            cut: stdout.dropped > 0,
             stdout: stdout.bytes,
             stderr: stderr.bytes,
         })
@@ -234,10 +241,71 @@ impl Processes {
 }
 
 /// The output of a git that ended with 0.
-fn answered(what: &'static str, output: CommandOutput) -> Result<Vec<u8>, AutoError> {
+pub(crate) fn answered(what: &'static str, output: CommandOutput) -> Result<Vec<u8>, AutoError> {
+    if output.cut {
+        return Err(too_long(what));
+    }
     if output.exit.success() && !output.late {
         return Ok(output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
     Err(AutoError::Git { what, said: if said.is_empty() { output.exit.to_string() } else { said } })
+}
+
+/// The error for an answer that does not fit: the end of a list would be read as the whole of it.
+fn too_long(what: &'static str) -> AutoError {
+    AutoError::Git { what, said: format!("its output is longer than {} MiB", GIT_OUTPUT >> 20) }
+}
+
+/// Of the answer of [`Git::programs`]: the filters that the repository itself configures.
+fn filters(answer: &[u8]) -> BTreeSet<String> {
+    let fields: Vec<&[u8]> = answer.split(|byte| *byte == 0).collect();
+    let filter = |pair: &[&[u8]]| {
+        let [b"local" | b"worktree", setting] = pair else { return None };
+        let name = String::from_utf8_lossy(setting.split(|byte| *byte == b'\n').next()?).into_owned();
+        let (name, program) = name.strip_prefix("filter.")?.rsplit_once('.')?;
+        (program != "required").then(|| name.to_owned())
+    };
+    fields.chunks_exact(2).filter_map(filter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_does_not_fit_is_an_error_and_never_a_part() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::empty().with("PATH", "/usr/local/bin:/usr/bin:/bin").with("HOME", dir.path());
+        let processes =
+            Processes::new(env, Duration::from_secs(1), dir.path(), "r-1", Interrupts::none()).unwrap();
+        let root = dir.path().join("r");
+        std::fs::create_dir(&root).unwrap();
+        processes.git("make a repository", &root, &[], ["init", "--quiet"]).await.unwrap();
+        for (size, whole) in [(GIT_OUTPUT, true), (GIT_OUTPUT + 1, false)] {
+            let file = size.to_string();
+            std::fs::write(root.join(&file), vec![b'x'; size]).unwrap();
+            let object =
+                processes.git("keep a file", &root, &[], ["hash-object", "-w", &file]).await.unwrap();
+            let object = String::from_utf8(object).unwrap();
+            let show = ["cat-file", "blob", object.trim()];
+            let answer = processes.git("show a file", &root, &[], show).await;
+            let said = processes.git_says(&root, &[], show).await;
+            if whole {
+                assert_eq!((answer.unwrap().len(), said.unwrap().stdout.len()), (size, size));
+            } else {
+                for error in [answer.unwrap_err(), said.unwrap_err()] {
+                    let error = error.to_string();
+                    assert!(error.contains("its output is longer than 16 MiB"), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn filters_of_the_repository_are_told_from_the_users() {
+        let answer = b"global\0filter.lfs.smudge\ngit-lfs smudge\0local\0filter.a.b.clean\nx\0\
+            worktree\0filter.c.process\ny\0local\0filter.d.required\ntrue\0local\0merge.m.driver\nz\0";
+        assert_eq!(filters(answer), ["a.b", "c"].map(str::to_owned).into());
+    }
 }

@@ -6,6 +6,7 @@ mod options;
 mod setup;
 mod submodules;
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use amplihack_utils::env::Env;
@@ -130,12 +131,20 @@ impl Tree {
             // Its directory is gone, and what was committed is not.
             // A killed run has left it locked.
             processes.git_says(&self.repository, &[], ["worktree", "unlock", &*path]).await?;
-            processes.git("forget a worktree", &self.repository, &[], ["worktree", "prune"]).await?;
-            let add = ["worktree", "add", "--quiet", "--lock", "--reason", &reason, &*path, &self.branch];
-            return processes
-                .git_as_configured("make a worktree again", &self.repository, add)
-                .await
-                .map(|_| true);
+            self.pin_head(processes).await?;
+            // By force, since git still knows it. `git worktree prune` would forget the user's own worktrees on disks that are absent.
+            let add = [
+                "worktree",
+                "add",
+                "--force",
+                "--quiet",
+                "--lock",
+                "--reason",
+                &reason,
+                &*path,
+                &self.branch,
+            ];
+            return processes.git("make a worktree again", &self.repository, &[], add).await.map(|_| true);
         }
         let add = [
             "worktree",
@@ -149,7 +158,30 @@ impl Tree {
             &*path,
             &self.start,
         ];
-        processes.git_as_configured("make a worktree", &self.repository, add).await.map(|_| true)
+        processes.git("make a worktree", &self.repository, &[], add).await.map(|_| true)
+    }
+
+    /// Keeps the commit that was checked out in a worktree whose directory is gone, if no branch or tag has it: git forgets it with the
+    /// worktree. It is then `refs/amplihack/kept/<id>`.
+    async fn pin_head(&self, processes: &Processes) -> Result<(), AutoError> {
+        let list = ["worktree", "list", "--porcelain", "-z"];
+        let said = processes.git("list the worktrees", &self.repository, &[], list).await?;
+        let mut fields = said.split(|byte| *byte == 0);
+        let ours = [b"worktree ", self.path.as_os_str().as_bytes()].concat();
+        let Some(head) = fields.find(|field| *field == ours).and_then(|_| fields.next()) else {
+            return Ok(());
+        };
+        let Some(head) = head.strip_prefix(b"HEAD ").and_then(|head| std::str::from_utf8(head).ok()) else {
+            return Ok(());
+        };
+        let unreachable = ["rev-list", "--max-count=1", head, "--not", "--branches", "--tags"];
+        let said = processes.git_says(&self.repository, &[], unreachable).await?;
+        if !said.exit.success() || said.stdout.is_empty() {
+            return Ok(());
+        }
+        let id = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("refs/amplihack/kept/{id}");
+        processes.git("keep a commit", &self.repository, &[], ["update-ref", &name, head]).await.map(drop)
     }
 
     /// Unlocks the worktree at the end of its run. One that was unlocked by hand is unlocked.
@@ -159,25 +191,60 @@ impl Tree {
         processes.git_says(&self.repository, &[], ["worktree", "unlock", &*path]).await.map(drop)
     }
 
-    /// Removes the worktree and its branch, once it is known that nothing would be lost with them, or that it may be lost.
-    ///
-    /// Git refuses to remove a worktree with a submodule, or with files that a setup command made and it does not track. Whoever calls
-    /// this has compared all of that with the beginning, so the second attempt is by force.
+    /// The commit that its branch names.
+    pub(crate) async fn tip(&self, processes: &Processes) -> Result<Option<String>, AutoError> {
+        let name = format!("refs/heads/{}", self.branch);
+        let asked = ["rev-parse", "--verify", "--quiet", &name];
+        let said = processes.git_says(&self.repository, &[], asked).await?;
+        let tip = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+        Ok(Some(tip).filter(|_| said.exit.success()))
+    }
+
+    /// Removes the worktree and its branch, whatever they hold: it is known that nothing would be lost with them, or that it may be.
     pub async fn remove(&self, processes: &Processes) -> Result<Removal, AutoError> {
+        let tip = self.tip(processes).await?;
+        self.remove_if(processes, tip.as_deref(), async || Ok(None)).await
+    }
+
+    /// Removes the worktree, and its branch if that still names `tip`.
+    ///
+    /// Git refuses to remove a worktree with a submodule, with files that a setup command made and it does not track, and with a file
+    /// that has appeared since somebody looked. So `why_not` looks again before it is done by force, and says what speaks against it.
+    pub(crate) async fn remove_if(
+        &self,
+        processes: &Processes,
+        tip: Option<&str>,
+        why_not: impl AsyncFnOnce() -> Result<Option<String>, AutoError>,
+    ) -> Result<Removal, AutoError> {
         let _turn = ONE_AT_A_TIME.lock().await;
         let path = self.path.to_string_lossy();
         let remove = ["worktree", "remove", &*path];
         let force = ["worktree", "remove", "--force", &*path];
         let removed = processes.git_says(&self.repository, &[], remove).await?;
-        if !removed.exit.success()
-            && let Err(AutoError::Git { said, .. }) =
-                processes.git("remove a worktree", &self.repository, &[], force).await
-            && self.path.exists()
-        {
-            return Ok(Removal::Kept(said));
+        if !removed.exit.success() || removed.late {
+            if let Some(why) = why_not().await? {
+                return Ok(Removal::Kept(why));
+            }
+            match processes.git("remove a worktree", &self.repository, &[], force).await {
+                Ok(_) => {}
+                // Somebody else was faster, or only git's own record of it was in the way.
+                Err(AutoError::Git { .. }) if !self.is_there() => {}
+                Err(AutoError::Git { said, .. }) => return Ok(Removal::Kept(said)),
+                Err(error) => return Err(error),
+            }
         }
-        let name = format!("refs/heads/{}", self.branch);
-        processes.git_says(&self.repository, &[], ["update-ref", "-d", &name]).await?;
+        if self.is_there() {
+            return Ok(Removal::Kept("git left its directory".to_owned()));
+        }
+        if let Some(tip) = tip {
+            let name = format!("refs/heads/{}", self.branch);
+            // One that names another commit by now stays: it holds what nobody has looked at.
+            processes.git_says(&self.repository, &[], ["update-ref", "-d", &name, tip]).await?;
+        }
         Ok(Removal::Removed)
+    }
+
+    fn is_there(&self) -> bool {
+        self.path.symlink_metadata().is_ok()
     }
 }

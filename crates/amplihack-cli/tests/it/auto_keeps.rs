@@ -1,12 +1,14 @@
 //! Nothing is lost with a worktree: whatever an agent does in one is still on disk after the run, and is named.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use amplihack_testkit::{Output, Sandbox};
 use serde_json::Value;
 
-use crate::auto::{auto, claude, ended, events};
+use crate::auto::{assert_ended, auto, claude, ended, events};
+use crate::world::prepare;
 
 /// What an agent does, a word of the reason that the run gives, and the shell command that finds the work in the worktree.
 struct Situation {
@@ -212,6 +214,60 @@ fn a_worktree_that_holds_nothing_goes_with_its_branch() {
     assert_eq!(kept(&output), None, "{output}");
     assert_eq!(sandbox.run("git", ["worktree", "list"]).stdout_text().lines().count(), 1);
     assert_eq!(sandbox.run("git", ["branch", "--list", "amplihack*"]).stdout_text(), "");
+}
+
+/// Puts a git before the real one that plays `body` in the worktree `$tree` before it removes that for the first time.
+fn before_the_removal(sandbox: &Sandbox, body: &str) {
+    let real = sandbox.run("sh", ["-c", "command -v git"]).stdout_text().trim().to_owned();
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in *'worktree remove'*) for tree in \"$@\"; do :; done\n\
+        if mkdir \"$HOME/removing\" 2>/dev/null; then (\n{body}\n) >&2; fi;; esac\nexec {real} \"$@\"\n"
+    );
+    let wrapper = sandbox.bin().join("git");
+    fs::write(&wrapper, text.replace("REAL", &real)).unwrap();
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn what_appears_while_a_worktree_is_removed_is_kept() {
+    let sandbox = repository("result done");
+    before_the_removal(&sandbox, "echo late > \"$tree/late\"");
+    let output = auto(&sandbox, &["--worktree", "--verify", "true", "--max-turns", "1"]).output();
+    assert!(sandbox.home().join("removing").exists(), "{output}");
+    let (tree, reason) = kept(&output).unwrap_or_else(|| panic!("not kept: {output}"));
+    assert_eq!(reason, "it holds changes");
+    assert_eq!(fs::read_to_string(tree.join("late")).unwrap(), "late\n");
+}
+
+#[test]
+fn a_branch_that_moves_while_its_worktree_is_removed_stays() {
+    let sandbox = repository("result done");
+    before_the_removal(&sandbox, "cd \"$tree\"; echo late > a; REAL commit -qam late");
+    let output = auto(&sandbox, &["--worktree", "--verify", "true", "--max-turns", "1"]).output();
+    assert!(sandbox.home().join("removing").exists(), "{output}");
+    let branch = sandbox.run("git", ["branch", "--list", "--format=%(refname)", "amplihack*"]).stdout_text();
+    assert_eq!(sandbox.run("git", ["show", &format!("{}:a", branch.trim())]).stdout_text(), "late\n");
+}
+
+/// A run that is killed while its worktree is removed, or just after it, goes on in a new one.
+#[test]
+fn a_removal_is_written_down_before_it_is_done() {
+    let sandbox = repository("result done");
+    let journal = "\"$HOME/.amplihack/sessions/$(basename \"$tree\")/auto.jsonl\"";
+    before_the_removal(&sandbox, &format!("cp {journal} \"$HOME/seen\""));
+    let output = auto(&sandbox, &["--worktree", "--verify", "true", "--max-turns", "1"]).output();
+    assert_eq!(kept(&output), None, "{output}");
+    let began = events(&output).remove(0);
+    let tree = PathBuf::from(began["directory"].as_str().unwrap());
+    let id = tree.file_name().unwrap().to_str().unwrap();
+    assert!(!tree.exists());
+    let seen = fs::read_to_string(sandbox.home().join("seen")).unwrap();
+    assert!(seen.lines().last().unwrap().contains("worktree_removed"), "{seen}");
+    let journal = sandbox.home().join(".amplihack/sessions").join(id).join("auto.jsonl");
+    fs::write(&journal, seen).unwrap();
+    let output = prepare(&sandbox, &["auto", "--resume", id, "--json"]).output();
+    assert!(!output.stdout_text().contains("worktree_gone"), "{output}");
+    assert_ended(&output, "verified", 0);
 }
 
 #[test]

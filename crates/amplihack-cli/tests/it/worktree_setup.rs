@@ -251,6 +251,38 @@ fn submodules_are_said_to_be_missing_or_come_from_the_local_copies() {
     assert_eq!(git(&sandbox, &["branch", "--list", "amplihack*"]), before);
 }
 
+/// An agent of an earlier run may have written the repository's configuration: what that would start is not started.
+#[test]
+fn what_the_repository_configures_is_not_started_in_a_new_worktree() {
+    let sandbox = claude("cat libs/outer/lib ours theirs > \"$HOME/libs\"; echo n > new; result done");
+    with_submodules(&sandbox);
+    let trap = sandbox.home().join("sprung").display().to_string();
+    commit(&sandbox, ".gitattributes", "/ours filter=ours\n/theirs filter=theirs\n");
+    commit(&sandbox, "ours", "stored\n");
+    commit(&sandbox, "theirs", "stored\n");
+    git(&sandbox, &["config", "--global", "filter.ours.smudge", "sed s/stored/smudged/"]);
+    git(&sandbox, &["config", "filter.theirs.smudge", &format!("touch '{trap}'; cat")]);
+    git(&sandbox, &["config", "filter.theirs.required", "true"]);
+    git(&sandbox, &["config", "submodule.libs/outer.update", &format!("!touch '{trap}' #")]);
+    git(&sandbox, &["config", "core.sshCommand", &format!("touch '{trap}' #")]);
+    git(&sandbox, &["config", "protocol.ext.allow", "always"]);
+    let args = ["--worktree", "--submodules", "--verify", "test -e new"];
+    let output = auto(&sandbox, &args).output();
+    assert_ended(&output, "verified", 0);
+    assert_eq!(fs::read_to_string(sandbox.home().join("libs")).unwrap(), "outersmudged\nstored\n");
+    assert_notice(&output, "the repository's own filter theirs is not run");
+    assert!(notices(&output).iter().all(|notice| !notice.contains("filter ours")), "{output}");
+    assert!(!Path::new(&trap).exists(), "{output}");
+    git(&sandbox, &["submodule", "--quiet", "deinit", "--force", "--", "libs/outer"]);
+    fs::remove_dir_all(sandbox.work().join(".git/modules")).unwrap();
+    for url in [format!("ext::touch {trap}"), "ssh://git@127.0.0.1:1/x".to_owned()] {
+        git(&sandbox, &["config", "submodule.libs/outer.url", &url]);
+        let output = auto(&sandbox, &args).output();
+        output.assert_code(1).assert_stdout_has("git initialize a submodule");
+        assert!(!Path::new(&trap).exists(), "{url}: {output}");
+    }
+}
+
 /// A run of an earlier version, whose worktree lies below the state, is moved out of it when it goes on.
 #[test]
 fn a_worktree_below_the_state_is_moved_before_its_run_goes_on() {

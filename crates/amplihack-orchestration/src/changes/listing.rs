@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 /// What git itself writes in a repository when somebody only looks at it.
 const LOOKED: &[&str] = &["index", "index.lock", "gc.log", "fsmonitor--daemon"];
 
+/// The most files and directories that are looked at in one place; where there are more, it is unknown what they are.
+const MOST: usize = 500_000;
+
 /// Groups of files, each with a digest of its files' names and states.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Listing(BTreeMap<String, u64>);
@@ -39,30 +42,46 @@ impl Listing {
     }
 }
 
-/// The digest of everything in `directory`, its own repository included. Links are not followed.
-pub(super) fn of_directory(directory: &Path) -> u64 {
-    let mut sum = walk(directory, Path::new(""));
-    // A submodule's repository lies elsewhere.
-    if let Ok(text) = std::fs::read_to_string(directory.join(".git"))
-        && let Some(elsewhere) = text.strip_prefix("gitdir: ")
-    {
-        sum = sum.wrapping_add(walk(&directory.join(elsewhere.trim_end()), Path::new(".git")));
+/// The digest of everything in `directory`, its own repository included if that lies in `repository`, the directory of git around.
+/// Links are not followed. `None` if not all of it can be seen.
+pub(super) fn of_directory(directory: &Path, repository: &Path) -> Option<u64> {
+    let mut left = MOST;
+    let sum = walk(directory, Path::new(""), &mut left)?;
+    // A submodule's repository lies elsewhere. An agent may have written where: only what could go with the worktree is looked at.
+    let elsewhere = amplihack_utils::fs::read_regular(&directory.join(".git"), 4096).ok();
+    let elsewhere = elsewhere.as_deref().and_then(|text| text.strip_prefix(b"gitdir: "));
+    let elsewhere =
+        elsewhere.map(|place| directory.join(amplihack_utils::git::path_of(place.trim_ascii_end())));
+    match elsewhere.and_then(|place| place.canonicalize().ok()) {
+        Some(place) if place.starts_with(repository) => {
+            Some(sum.wrapping_add(walk(&place, Path::new(".git"), &mut left)?))
+        }
+        _ => Some(sum),
     }
-    sum
 }
 
-fn walk(directory: &Path, name: &Path) -> u64 {
+fn walk(directory: &Path, name: &Path, left: &mut usize) -> Option<u64> {
     let (mut sum, mut waiting) = (0_u64, vec![(directory.to_owned(), name.to_owned())]);
     while let Some((directory, name)) = waiting.pop() {
-        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        let entries = match std::fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if is_gone(&error) => continue,
+            Err(_) => return None,
+        };
         // The repository's own directory has a HEAD; what lies deeper in it is told by its names.
         let repository = directory.join("HEAD").is_file() && directory.join("objects").is_dir();
-        for entry in entries.flatten() {
+        for entry in entries {
+            let entry = entry.ok()?;
+            *left = left.checked_sub(1)?;
             let file_name = entry.file_name();
             if repository && LOOKED.iter().any(|looked| file_name == *looked) {
                 continue;
             }
-            let Ok(file) = entry.path().symlink_metadata() else { continue };
+            let file = match entry.path().symlink_metadata() {
+                Ok(file) => file,
+                Err(error) if is_gone(&error) => continue,
+                Err(_) => return None,
+            };
             let name: PathBuf = name.join(&file_name);
             if file.is_dir() {
                 waiting.push((entry.path(), name));
@@ -71,7 +90,12 @@ fn walk(directory: &Path, name: &Path) -> u64 {
             }
         }
     }
-    sum
+    Some(sum)
+}
+
+/// Whether there is nothing, or no directory any more.
+fn is_gone(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
 
 /// FNV-1a over a file's name and state. It is only ever compared within one run.
@@ -112,15 +136,34 @@ mod tests {
         assert!(now.differing(&now).is_empty());
         fs::create_dir_all(root.join("r/.git/objects")).unwrap();
         fs::write(root.join("r/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
-        let empty = of_directory(&root.join("r"));
+        let git = root.canonicalize().unwrap().join("r/.git");
+        let digest = |name: &str| of_directory(&root.join(name), &git);
+        let empty = digest("r");
         fs::write(root.join("r/.git/index"), "x").unwrap();
-        assert_eq!(of_directory(&root.join("r")), empty);
+        assert_eq!(digest("r"), empty);
         fs::write(root.join("r/.git/objects/x"), "x").unwrap();
-        assert_ne!(of_directory(&root.join("r")), empty);
+        assert_ne!(digest("r"), empty);
         fs::create_dir_all(root.join("s")).unwrap();
-        fs::write(root.join("s/.git"), format!("gitdir: {}\n", root.join("r/.git").display())).unwrap();
-        let submodule = of_directory(&root.join("s"));
+        fs::write(root.join("s/.git"), format!("gitdir: {}\n", git.display())).unwrap();
+        let submodule = digest("s");
         fs::write(root.join("r/.git/objects/y"), "y").unwrap();
-        assert_ne!(of_directory(&root.join("s")), submodule);
+        assert_ne!(digest("s"), submodule);
+        // What lies out of the repository is not followed.
+        fs::create_dir_all(root.join("out")).unwrap();
+        fs::write(root.join("s/.git"), format!("gitdir: {}\n", root.join("out").display())).unwrap();
+        let submodule = digest("s");
+        fs::write(root.join("out/y"), "y").unwrap();
+        assert_eq!(digest("s"), submodule);
+    }
+
+    #[test]
+    fn what_is_too_much_is_unknown() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        let walked = |mut left: usize| walk(dir.path(), Path::new(""), &mut left);
+        assert!(walked(3).is_some());
+        assert_eq!(walked(2), None);
     }
 }

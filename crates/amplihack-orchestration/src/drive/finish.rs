@@ -25,6 +25,10 @@ struct Changes {
     differences: Vec<Difference>,
     stat: DiffStat,
     files: Vec<PathBuf>,
+    /// What they were told from.
+    now: RepositoryState,
+    /// The commit that the worktree's branch named just before.
+    tip: Option<String>,
 }
 
 /// How long the command that tells the end may take.
@@ -108,13 +112,13 @@ impl Drive<'_> {
             changes => changes?,
         };
         let (kept, why) = self.end_worktree(changes.as_ref()).await?;
-        let is_other = changes.as_ref().map(|changes| !changes.differences.is_empty());
+        // The verification that found nothing done does not see what git ignores, where checks write, too.
+        let sees_all = end != RunOutcome::NothingDone;
+        let is_work = |difference: &Difference| sees_all || !matches!(difference, Difference::Ignored(_));
+        let is_other = changes.as_ref().map(|changes| changes.differences.iter().any(is_work));
         let (stat, files) = changes.map(|changes| (changes.stat, changes.files)).unzip();
         let files = files.unwrap_or_default();
         let keep = self.has_uncommitted_base().await;
-        if self.journal.story.worktree.is_some() && kept.is_none() {
-            self.journal.write(Entry::WorktreeRemoved)?;
-        }
         // The last look: what comes after this moment finds the run ended.
         let at = Timestamp::now();
         let run = match self.place.interrupts.heard() {
@@ -152,6 +156,11 @@ impl Drive<'_> {
             (None, _) => None,
         };
         let Some(base) = begun.as_deref() else { return Ok(None) };
+        // Before the look: what is committed after it moves the branch away from this.
+        let tip = match &story.worktree {
+            Some(tree) => tree.tip(&self.processes).await?,
+            None => None,
+        };
         let now = RepositoryState::capture(&self.processes, snapshots, story.worktree.as_ref()).await?;
         let before = match RepositoryState::load(&self.journal.directory) {
             Some(before) => before,
@@ -175,23 +184,26 @@ impl Drive<'_> {
             }
             Err(error) => return Err(error),
         };
-        Ok(Some(Changes { differences, stat, files }))
+        Ok(Some(Changes { differences, stat, files, now, tip }))
     }
 
     /// Lets the worktree go if it holds nothing that the run made, and says where it is if it stays.
     async fn end_worktree(
-        &self,
+        &mut self,
         changes: Option<&Changes>,
     ) -> Result<(Option<Tree>, Option<String>), AutoError> {
         let Some(tree) = self.journal.story.worktree.clone() else { return Ok((None, None)) };
         let again = |error| match error {
             AutoError::Interrupted { signal } => Ok(format!("signal {} came again", signal.as_raw())),
+            error @ AutoError::Git { .. } => Ok(format!("what it holds cannot be told: {error}")),
             error => Err(error),
         };
         let mut why = match self.try_removal(&tree, changes).await {
             Ok(Removal::Removed) => return Ok((None, None)),
             Ok(Removal::Kept(why)) => why,
-            Err(error) => again(error)?,
+            Err(error @ AutoError::Interrupted { .. }) => again(error)?,
+            // Whatever hinders the removal, the run has an end.
+            Err(error) => format!("it cannot be removed: {error}"),
         };
         match self.commit(&tree).await {
             Ok(Some(made)) => {
@@ -209,20 +221,35 @@ impl Drive<'_> {
     }
 
     /// Removes the worktree if it holds nothing that the run made.
-    async fn try_removal(&self, tree: &Tree, changes: Option<&Changes>) -> Result<Removal, AutoError> {
+    async fn try_removal(&mut self, tree: &Tree, changes: Option<&Changes>) -> Result<Removal, AutoError> {
         tree.unlock(&self.processes).await?;
         let kept = |why: &str| Ok(Removal::Kept(why.to_owned()));
         if !tree.path.is_dir() {
+            // A run that was killed after the removal.
+            if self.journal.story.worktree_removed {
+                return Ok(Removal::Removed);
+            }
             return kept("its directory is gone");
         }
         if *self.place.lane.borrow() == Lane::Lost {
             return kept("the run was given up");
         }
-        match changes.map(|changes| &*changes.differences) {
-            None => kept("what it holds cannot be told"),
-            Some([]) => tree.remove(&self.processes).await,
-            Some(differences) => kept(&reason(differences)),
+        let Some(changes) = changes else { return kept("what it holds cannot be told") };
+        if !changes.differences.is_empty() {
+            return kept(&reason(&changes.differences));
         }
+        // Before it is done: a run that is killed meanwhile has lost nothing, and may begin anew.
+        self.journal.write(Entry::WorktreeRemoved)?;
+        let (processes, snapshots) = (&self.processes, self.snapshots.as_ref());
+        let why_not = async || {
+            let Some(snapshots) = snapshots else {
+                return Ok(Some("what it holds cannot be told".to_owned()));
+            };
+            let again = RepositoryState::capture(processes, snapshots, Some(tree)).await?;
+            let since = changes.now.differences(&again);
+            Ok((!since.is_empty()).then(|| reason(&since)))
+        };
+        tree.remove_if(processes, changes.tip.as_deref(), why_not).await
     }
 
     /// The files of the commit that the worktree began with.

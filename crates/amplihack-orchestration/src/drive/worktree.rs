@@ -20,7 +20,13 @@ impl Drive<'_> {
         if resumed && story.base.is_some() && !story.worktree_removed {
             tree.require(&processes).await?;
         }
-        tree.make(&processes).await
+        let is_new = tree.make(&processes).await?;
+        if is_new {
+            for filter in processes.own_filters(&tree.repository).await? {
+                self.notice(format!("the repository's own filter {filter} is not run"));
+            }
+        }
+        Ok(is_new)
     }
 
     /// Moves a worktree that lies in amplihack's own state, where earlier versions made it and the guard lets no agent write.

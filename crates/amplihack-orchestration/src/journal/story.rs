@@ -235,6 +235,8 @@ impl Story {
                 self.step(TurnInput::Stopped { why: *why });
             }
             Entry::Ended { run, changed, limit, check_changed, stat, files, kept } => {
+                // It was to be removed, and is there.
+                self.worktree_removed &= kept.is_none();
                 self.ended = Some(RecordedEnd {
                     run: (**run).clone(),
                     at,

@@ -67,11 +67,20 @@ pub(super) fn paths(answer: &[u8]) -> Vec<PathBuf> {
 }
 
 /// Copies those of `wanted` that git ignores from the repository at `from` into the worktree at `to`. `ignored` are the files and
-/// directories that git ignores as a whole.
-pub(super) fn copy(from: &Path, to: &Path, wanted: Vec<PathBuf>, ignored: &[PathBuf]) -> Copied {
+/// directories that git ignores as a whole. Between two files it ends as soon as it `is_over`.
+pub(super) fn copy(
+    from: &Path,
+    to: &Path,
+    wanted: Vec<PathBuf>,
+    ignored: &[PathBuf],
+    is_over: &dyn Fn() -> bool,
+) -> Copied {
     let ignored: HashSet<&Path> = ignored.iter().map(PathBuf::as_path).collect();
     let mut copied = Copied::default();
     for path in wanted {
+        if is_over() {
+            break;
+        }
         if !path.ancestors().any(|part| ignored.contains(part)) {
             continue;
         }
@@ -107,10 +116,14 @@ fn copy_one(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
     if !kind.is_file() {
         return Err(other("it is no regular file"));
     }
-    // What became a link in the meantime is not followed.
-    let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    let mut source = OpenOptions::new().read(true).custom_flags(nofollow).open(source)?;
-    let mode = source.metadata()?.permissions().mode() & 0o777;
+    // What became a link in the meantime is not followed, and a pipe is not waited for.
+    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
+    let mut source = OpenOptions::new().read(true).custom_flags(flags).open(source)?;
+    let opened = source.metadata()?;
+    if !opened.is_file() {
+        return Err(other("it is no regular file"));
+    }
+    let mode = opened.permissions().mode() & 0o777;
     let mut file: File = OpenOptions::new().write(true).create_new(true).mode(mode).open(&target)?;
     io::copy(&mut source, &mut file).map(drop).inspect_err(|_| {
         // A part is worse than nothing.
@@ -157,7 +170,7 @@ mod tests {
 
     fn copied(from: &Path, to: &Path, wanted: &[&str], ignored: &[&str]) -> Copied {
         let owned = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
-        copy(from, to, owned(wanted), &owned(ignored))
+        copy(from, to, owned(wanted), &owned(ignored), &|| false)
     }
 
     #[test]
@@ -183,6 +196,21 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(to.join("there")).unwrap(), "tracked");
         assert!(!to.join("open").exists(), "git does not ignore it");
+    }
+
+    #[test]
+    fn no_file_is_copied_once_it_is_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("r"), dir.path().join("w"));
+        fs::create_dir_all(&from).unwrap();
+        fs::create_dir_all(&to).unwrap();
+        let names = ["a", "b", "c"].map(PathBuf::from);
+        for name in &names {
+            fs::write(from.join(name), "x").unwrap();
+        }
+        let found = copy(&from, &to, names.to_vec(), &names, &|| to.join("b").exists());
+        assert_eq!(found.files, names[..2]);
+        assert!(!to.join("c").exists());
     }
 
     #[test]

@@ -34,9 +34,15 @@ impl Tree {
         let wanted = include::matching(processes, &self.repository, &patterns, scratch).await?;
         let (from, to, ignored) = (self.repository.clone(), self.path.clone(), uncommitted.ignored.clone());
         // It may be much, and other runs go on meanwhile.
-        let copying = tokio::task::spawn_blocking(move || include::copy(&from, &to, wanted, &ignored));
+        let interrupts = processes.interrupts();
+        let copying = tokio::task::spawn_blocking(move || {
+            include::copy(&from, &to, wanted, &ignored, &|| interrupts.heard().is_some())
+        });
         let Copied { files, skipped } =
             copying.await.map_err(|error| AutoError::file(&self.path)(std::io::Error::other(error)))?;
+        if let Some(signal) = processes.interrupts().heard() {
+            return Err(AutoError::Interrupted { signal });
+        }
         if !files.is_empty() {
             let (count, are) = counted(files.len(), "file", "files");
             tell(format!("{count} that git ignores {are} copied into the worktree: {}", named(&files)));

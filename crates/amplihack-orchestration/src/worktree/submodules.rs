@@ -1,5 +1,6 @@
 //! Submodules of a new worktree: found, named where they are missing, and initialized where that is asked for.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
@@ -7,7 +8,7 @@ use amplihack_utils::git::{path, path_of};
 
 use super::absent::{counted, named};
 use crate::error::AutoError;
-use crate::process::Processes;
+use crate::process::{CommandOutput, Processes, answered};
 
 /// How deep submodules of submodules are followed.
 const DEEPEST: usize = 16;
@@ -57,15 +58,81 @@ pub(super) async fn missing(processes: &Processes, tree: &Path) -> Result<Option
     }))
 }
 
+/// What the user, and not the repository, lets a fetch start.
+#[derive(Debug, PartialEq, Eq)]
+struct Transports {
+    ssh: String,
+    allowed: Vec<&'static str>,
+}
+
+impl Transports {
+    /// Those of the user's and the machine's configuration.
+    async fn of(processes: &Processes, place: &Path) -> Result<Self, AutoError> {
+        let wanted = r"^(core\.sshcommand|protocol\.(.*\.)?allow)$";
+        let args = ["config", "--show-scope", "--null", "--get-regexp", wanted];
+        Ok(Self::read(&processes.git_says(place, &[], args).await?.stdout))
+    }
+
+    fn read(answer: &[u8]) -> Self {
+        let fields: Vec<String> = answer
+            .split(|byte| *byte == 0)
+            .map(|field| String::from_utf8_lossy(field).into_owned())
+            .collect();
+        let mut set: BTreeMap<&str, &str> = BTreeMap::new();
+        for pair in fields.chunks_exact(2) {
+            if let [scope, setting] = pair
+                && matches!(scope.as_str(), "system" | "global")
+                && let Some((name, value)) = setting.split_once('\n')
+            {
+                set.insert(name, value);
+            }
+        }
+        let policy = |name: &str, by_default: &str| {
+            let by_default = set.get("protocol.allow").copied().unwrap_or(by_default);
+            set.get(format!("protocol.{name}.allow").as_str()).copied().unwrap_or(by_default).to_owned()
+        };
+        let mut allowed = vec!["https", "http", "ssh", "git"];
+        allowed.retain(|name| policy(name, "always") != "never");
+        // A local path is cloned from where the user says "always" only, as in git itself.
+        if policy("file", "user") == "always" {
+            allowed.push("file");
+        }
+        Self { ssh: set.get("core.sshcommand").map_or("ssh", |command| *command).to_owned(), allowed }
+    }
+
+    /// The same with clones from local paths.
+    fn with_file(&self) -> Self {
+        let mut allowed = self.allowed.clone();
+        allowed.push("file");
+        Self { ssh: self.ssh.clone(), allowed }
+    }
+
+    /// Runs git in an environment in which nothing else can be started. What it starts itself takes that, and its settings, over.
+    async fn git<'a>(
+        &self,
+        processes: &Processes,
+        place: &Path,
+        args: impl IntoIterator<Item = &'a OsStr>,
+    ) -> Result<CommandOutput, AutoError> {
+        let allowed = self.allowed.join(":");
+        let env = [("GIT_SSH_COMMAND", Path::new(&self.ssh)), ("GIT_ALLOW_PROTOCOL", Path::new(&allowed))];
+        processes.git_says(place, &env, args).await
+    }
+}
+
 /// Initializes the submodules of the worktree at `tree`, and those in them: from what the repository with the git directory `common`
-/// has of them where that is enough, else from where they come from, by the transports that git allows.
+/// has of them where that is enough, else from where they come from, by the transports that the user's git allows.
 pub(super) async fn initialize(processes: &Processes, tree: &Path, common: &Path) -> Result<(), AutoError> {
+    let transports = Transports::of(processes, tree).await?;
     let mut open = vec![(tree.to_owned(), common.to_owned(), 0)];
     while let Some((place, common, depth)) = open.pop() {
         for module in declared(processes, &place).await? {
+            if is_skipped(processes, &place, &module).await? {
+                continue;
+            }
             let local = common.join("modules").join(&module.name);
             let local = is_plain(Path::new(&module.name)).then_some(local).filter(|local| local.is_dir());
-            update(processes, &place, &module, local.as_deref()).await?;
+            update(processes, &transports, &place, &module, local.as_deref()).await?;
             if depth < DEEPEST {
                 let inside = local.unwrap_or_else(|| common.join("none"));
                 open.push((place.join(&module.path), inside, depth + 1));
@@ -75,26 +142,42 @@ pub(super) async fn initialize(processes: &Processes, tree: &Path, common: &Path
     Ok(())
 }
 
+/// Whether the repository says that the submodule is not to be checked out.
+async fn is_skipped(processes: &Processes, place: &Path, module: &Submodule) -> Result<bool, AutoError> {
+    let key = format!("submodule.{}.update", module.name);
+    for args in [&["config", "--get", &key][..], &["config", "--file", ".gitmodules", "--get", &key]] {
+        let said = processes.git_says(place, &[], args).await?;
+        if said.exit.success() {
+            return Ok(said.stdout.trim_ascii() == b"none");
+        }
+    }
+    Ok(false)
+}
+
 /// Initializes one submodule of the working tree at `place`.
 async fn update(
     processes: &Processes,
+    transports: &Transports,
     place: &Path,
     module: &Submodule,
     local: Option<&Path>,
 ) -> Result<(), AutoError> {
-    let mut update = ["submodule", "update", "--quiet", "--init", "--"].map(OsStr::new).to_vec();
+    // Not by a command that the repository's configuration names.
+    let mut update =
+        ["submodule", "update", "--quiet", "--init", "--checkout", "--"].map(OsStr::new).to_vec();
     update.push(module.path.as_os_str());
     if let Some(local) = local
-        && from_local(processes, place, module, local, &update).await?
+        && from_local(processes, transports, place, module, local, &update).await?
     {
         return Ok(());
     }
-    processes.git("initialize a submodule", place, &[], update).await.map(drop)
+    answered("initialize a submodule", transports.git(processes, place, update).await?).map(drop)
 }
 
 /// Tries to clone a submodule from the repository's own copy of it, `local`. Whether that was enough.
 async fn from_local(
     processes: &Processes,
+    transports: &Transports,
     place: &Path,
     module: &Submodule,
     local: &Path,
@@ -105,11 +188,11 @@ async fn from_local(
     let init = ["submodule", "init", "--quiet", "--"].map(OsStr::new).into_iter();
     processes.git_says(place, &[], init.chain([module.path.as_os_str()])).await?;
     let origin = processes.git_says(place, &[], ["config", "--get", &key]).await?;
-    // By git's default nothing but the user's own commands clones from a local path; this one is the repository's own copy.
     let url = format!("{key}={local}");
-    let near: [&OsStr; 4] = ["-c", "protocol.file.allow=always", "-c", &url].map(OsStr::new);
-    let near: Vec<&OsStr> = near.into_iter().chain(update.iter().copied()).collect();
-    if !origin.exit.success() || !processes.git_says(place, &[], near).await?.exit.success() {
+    let near = ["-c", &url].map(OsStr::new).into_iter().chain(update.iter().copied());
+    // By git's default nothing but the user's own commands clones from a local path; this one is the repository's own copy.
+    let transports = transports.with_file();
+    if !origin.exit.success() || !transports.git(processes, place, near).await?.exit.success() {
         return Ok(false);
     }
     // From now on it is fetched from where it comes from.
@@ -121,6 +204,21 @@ async fn from_local(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn transports_are_the_users_and_never_the_repositorys() {
+        let read = |answer: &[u8]| {
+            let Transports { ssh, allowed } = Transports::read(answer);
+            format!("{ssh}; {}", allowed.join(":"))
+        };
+        assert_eq!(read(b""), "ssh; https:http:ssh:git");
+        let repository = b"local\0core.sshcommand\nevil\0local\0protocol.ext.allow\nalways\0\
+            worktree\0protocol.file.allow\nalways\0";
+        assert_eq!(read(repository), "ssh; https:http:ssh:git");
+        let user = b"global\0core.sshcommand\nssh -i key\0system\0protocol.allow\nnever\0\
+            global\0protocol.ssh.allow\nuser\0global\0protocol.file.allow\nalways\0";
+        assert_eq!(read(user), "ssh -i key; ssh:file");
+    }
 
     #[test]
     fn a_submodule_is_read_if_its_path_is_one_below() {
