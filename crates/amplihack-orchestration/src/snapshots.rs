@@ -13,8 +13,9 @@ use crate::process::Processes;
 /// The messages of a git that could not write the snapshot itself.
 const NO_SNAPSHOT: &[&str] = &["index file corrupt", "unable to write", "No space left", "index.lock"];
 /// Settings under which every file is seen, whatever the agent set in the repository: what lies outside a sparse checkout, and what
-/// was changed without a new size or time.
+/// was changed without a new size or time, and names that differ only in the case of letters.
 const SEE_ALL: &[&str] = &[
+    "core.ignoreCase=false",
     "core.sparseCheckout=false",
     "core.splitIndex=false",
     "core.untrackedCache=false",

@@ -88,6 +88,7 @@ mod sessions;
 mod sessions_results;
 mod soak;
 mod tutorial;
+mod worktree_again;
 mod worktree_setup;
 mod world;
 mod wrappers;

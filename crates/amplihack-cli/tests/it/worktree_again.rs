@@ -1,0 +1,76 @@
+//! Worktrees of runs beside what else is there: names that differ in case, the user's own worktrees, a worktree that is made again.
+
+use std::fs;
+
+use amplihack_testkit::Sandbox;
+
+use crate::auto::{assert_ended, auto, claude, directory, ended};
+use crate::world::prepare;
+
+fn repository(body: &str) -> Sandbox {
+    let sandbox = claude(&format!("{{ {body}\n}} >&2; result done"));
+    git(&sandbox, "git commit -q --allow-empty -m before");
+    sandbox
+}
+
+fn git(sandbox: &Sandbox, script: &str) -> String {
+    let output = sandbox.run("sh", ["-ec", script]);
+    output.assert_code(0);
+    output.stdout_text().trim().to_owned()
+}
+
+#[test]
+fn names_that_differ_in_case_and_neighbors_of_our_own_file_are_work() {
+    let hidden = "mkdir -p .claude/runtime; echo x > .claude/runtime/launcher_context_notes.md";
+    for (body, finds) in [
+        ("mkdir Sub; echo precious > Sub/f; echo x > A.TXT", "A.TXT"),
+        (hidden, ".claude/runtime/launcher_context_notes.md"),
+    ] {
+        let sandbox = repository(body);
+        git(
+            &sandbox,
+            "git config core.ignorecase true; mkdir sub; echo s > sub/g; echo t > a.txt; echo .claude/ > .gitignore",
+        );
+        git(&sandbox, "git add . && git commit -qm more");
+        let output = auto(&sandbox, &["--worktree", "--verify", "true", "--max-turns", "1"]).output();
+        assert_eq!(ended(&output)["changed"], true, "{output}");
+        let kept = git(&sandbox, "git worktree list --porcelain | sed -n 's/^worktree //p' | tail -1");
+        assert!(fs::exists(format!("{kept}/{finds}")).unwrap(), "{finds}: {output}");
+    }
+}
+
+#[test]
+fn a_worktree_is_made_again_beside_the_users_own() {
+    let body = "test -e \"$HOME/again\" || { echo 1 > p; git add p; git commit -qm x; git checkout -q --detach; \
+        echo 2 > q; git add q; git commit -qm y; git rev-parse HEAD > \"$HOME/commit\"; }; echo more >> \"$HOME/again\"";
+    let sandbox = repository(body);
+    git(
+        &sandbox,
+        "git worktree add -q ../usb -b usb && cd ../usb && git commit -q --allow-empty -m mine && echo s > s && git add s",
+    );
+    let output = auto(&sandbox, &["--worktree", "--verify", "false", "--max-turns", "1"]).output();
+    assert_ended(&output, "max_turns", 1);
+    let id = directory(&sandbox).file_name().unwrap().to_str().unwrap().to_owned();
+    let tree =
+        git(&sandbox, "git worktree list --porcelain | sed -n 's/^worktree //p' | grep share/amplihack");
+    fs::remove_dir_all(&tree).unwrap();
+    // A disk that is not there just now.
+    git(&sandbox, "mv ../usb ../usb.off");
+    prepare(&sandbox, &["auto", "--resume", &id, "--max-turns", "1", "--json"]).output();
+    assert!(fs::exists(format!("{tree}/p")).unwrap());
+    git(&sandbox, "mv ../usb.off ../usb");
+    assert_eq!(git(&sandbox, "cd ../usb && git status --porcelain"), "A  s");
+    let commit = fs::read_to_string(sandbox.home().join("commit")).unwrap();
+    let pinned = git(&sandbox, &format!("git rev-parse refs/amplihack/kept/{id}"));
+    assert_eq!(pinned, commit.trim(), "the commit on a detached HEAD is kept");
+}
+
+#[test]
+fn an_empty_check_is_no_check() {
+    let sandbox = repository("");
+    for empty in ["", "  "] {
+        let output = auto(&sandbox, &["--verify", empty]).output();
+        output.assert_code(2);
+        assert!(sandbox.runs().is_empty(), "{output}");
+    }
+}
