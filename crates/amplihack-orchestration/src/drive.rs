@@ -198,7 +198,9 @@ pub async fn resume(place: Place<'_>, id: SessionId, extension: Extension) -> Re
     }
     let is_done = matches!(&journal.story.ended, Some(ended) if ended.run.is_success());
     if !is_done && (journal.story.is_over() || !extension.is_empty()) {
-        let extension = extension.or(&journal.story.extension);
+        // Bounds of a run that had not ended go on, and do not begin anew.
+        let is_over = journal.story.is_over();
+        let extension = if is_over { extension.or(&journal.story.extension) } else { extension };
         journal.write(Entry::Continued { extension })?;
     }
     Box::pin(Drive::new(place, home, id, journal, processes, lock).run(true)).await

@@ -49,6 +49,11 @@ enum Entry {
         /// The run.
         run: String,
     },
+    /// The budget of all runs together is another from here on, counted from the beginning.
+    Bounded {
+        /// The budget.
+        budget: Budget,
+    },
     /// A run ended, or was not begun.
     Ended {
         /// The number of its task, from 0.
@@ -75,6 +80,8 @@ pub struct RunGroup {
     pub max: usize,
     /// They have one task, and one of them wins.
     pub race: bool,
+    /// The budget of all its runs together.
+    budget: Budget,
     runs: BTreeMap<usize, SessionId>,
     log: JsonLog,
     _lock: FileLock,
@@ -90,7 +97,8 @@ impl RunGroup {
         let mut log = JsonLog::open(&directory.join(FILE))?;
         let entry = Entry::Began { specs: specs.clone(), max, race };
         log.append_value(&Line { at: Timestamp::now(), entry })?;
-        Ok(Self { id, specs, max, race, runs: BTreeMap::new(), log, _lock: lock })
+        let budget = given(&specs);
+        Ok(Self { id, specs, max, race, budget, runs: BTreeMap::new(), log, _lock: lock })
     }
 
     /// Opens the record of the group `id`, to continue it.
@@ -98,7 +106,7 @@ impl RunGroup {
         let directory = id.directory(home);
         let path = directory.join(FILE);
         let lock = hold(&directory, &id)?;
-        let mut began = None;
+        let (mut began, mut bounded) = (None, None);
         let mut runs = BTreeMap::new();
         for line in read_from(&path, 0)? {
             let line = line?.1;
@@ -109,11 +117,13 @@ impl RunGroup {
                 Ok(Line { entry: Entry::Run { task, run }, .. }) => {
                     runs.extend(SessionId::parse(&run).map(|run| (task, run)));
                 }
+                Ok(Line { entry: Entry::Bounded { budget }, .. }) => bounded = Some(budget),
                 _ => {}
             }
         }
         let (specs, max, race) = began.ok_or_else(|| AutoError::Damaged { path: path.clone() })?;
-        Ok(Self { id, specs, max, race, runs, log: JsonLog::open(&path)?, _lock: lock })
+        let budget = bounded.unwrap_or_else(|| given(&specs));
+        Ok(Self { id, specs, max, race, budget, runs, log: JsonLog::open(&path)?, _lock: lock })
     }
 
     /// The run of task `number`, if it was begun.
@@ -134,24 +144,38 @@ impl RunGroup {
         stories.filter_map(|(task, _, story)| Some((task, story.ended?.run.outcome()))).collect()
     }
 
-    /// The budget of all its runs together, if there is one: what its tasks were given, or `extension` gives, beyond what is used.
-    pub fn budget(&self, env: &Env, extension: &Extension) -> Option<SharedBudget> {
-        let given = self.specs.first().map(|spec| spec.budget).unwrap_or_default();
+    /// The budget of all its runs together, if there is one. What `extension` gives counts from what is used. So does what its tasks
+    /// were given once each of them has ended; until then, the budget stays what it is.
+    pub fn budget(&mut self, env: &Env, extension: &Extension) -> Result<Option<SharedBudget>, AutoError> {
+        let given = given(&self.specs);
         let stories = self.stories(env);
         let mut used = Totals::default();
-        for (_, _, story) in &stories {
-            used.add(&story.meter.totals());
-        }
-        let more = extension.tokens.or(given.tokens);
-        let budget = Budget {
-            tokens: more.map(|more| tokens(&used).saturating_add(more)),
-            usd: extension.usd.or(given.usd).map(|more| used.cost_usd.unwrap_or_default() + more),
-        };
-        let shared = budget.is_set().then(|| SharedBudget::new(budget, self.max.min(self.specs.len())))?;
+        let mut totals: Vec<(String, Totals)> = Vec::new();
         for (_, run, story) in &stories {
-            shared.reached(run.as_str(), &story.meter.totals());
+            used.add(&story.meter.totals());
+            totals.push((run.as_str().to_owned(), story.meter.totals()));
         }
-        Some(shared)
+        let is_over =
+            stories.len() == self.specs.len() && stories.iter().all(|(_, _, story)| story.ended.is_some());
+        let (used_tokens, used_usd) = (tokens(&used), used.cost_usd.unwrap_or_default());
+        let more_tokens = extension.tokens.or(given.tokens.filter(|_| is_over));
+        let more_usd = extension.usd.or(given.usd.filter(|_| is_over));
+        let budget = Budget {
+            tokens: more_tokens.map(|more| used_tokens.saturating_add(more)).or(self.budget.tokens),
+            usd: more_usd.map(|more| used_usd + more).or(self.budget.usd),
+        };
+        if budget != self.budget {
+            // What is left of it still holds after a kill.
+            self.write(Entry::Bounded { budget })?;
+            self.budget = budget;
+        }
+        let shared = budget.is_set().then(|| SharedBudget::new(budget, self.max.min(self.specs.len())));
+        if let Some(shared) = &shared {
+            for (run, totals) in &totals {
+                shared.reached(run, totals);
+            }
+        }
+        Ok(shared)
     }
 
     /// Writes down that the run of task `number` ended.
@@ -172,6 +196,11 @@ impl RunGroup {
         self.runs.insert(number, id.clone());
         Ok(id)
     }
+}
+
+/// The budget that the tasks of a group were given together.
+fn given(specs: &[Spec]) -> Budget {
+    specs.first().map(|spec| spec.budget).unwrap_or_default()
 }
 
 /// Holds the group, so that one process carries it out.

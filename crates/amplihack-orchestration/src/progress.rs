@@ -166,7 +166,7 @@ pub fn headline(
     }
     let before = baseline.map(|baseline| baseline.outcome);
     let first = if before == Some(BaselineOutcome::Green) { "was green already: " } else { "" };
-    let turned = (before == Some(BaselineOutcome::Red)).then(|| "red → green".to_owned());
+    let turned = baseline.and_then(Baseline::turned);
     let notes: Vec<String> = turned.into_iter().chain(limit.map(|limit| format!("at {limit}"))).collect();
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
     if check_changed.is_empty() {
@@ -209,7 +209,12 @@ mod tests {
         let (red, green) = (baseline(BaselineOutcome::Red), baseline(BaselineOutcome::Green));
         let changed: Vec<String> = (1..=7).map(|number| format!("{number}.sh")).collect();
         let at = Some(RunOutcome::MaxTurns);
+        let check =
+            |outcome| crate::verify::BaselineCheck { command: "x".to_owned(), outcome, found: String::new() };
+        let checks = vec![check(BaselineOutcome::Green), check(BaselineOutcome::Red)];
+        let mixed = Baseline { checks, ..red.clone() };
         for (before, limit, changed, expected) in [
+            (Some(&mixed), None, &changed[..0], "verified (red → green: 1 of 2 checks): the check passed"),
             (None, None, &changed[..0], "verified: the check passed"),
             (Some(&red), None, &[], "verified (red → green): the check passed"),
             (Some(&green), None, &[], "was green already: verified: the check passed"),

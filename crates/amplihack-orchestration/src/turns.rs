@@ -271,6 +271,16 @@ impl Turns {
         self.green_before = Some(green);
     }
 
+    /// Takes in that the checks are others now: what those before showed says nothing of these.
+    pub const fn forget_baseline(&mut self) {
+        self.green_before = None;
+    }
+
+    /// Takes in rules whose turns count from the beginning of the run.
+    pub const fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+    }
+
     /// Takes in that a turn was broken off after its beginning.
     pub const fn set_worked(&mut self) {
         self.worked = true;
@@ -349,6 +359,10 @@ impl Turns {
                 Stop::Budget => self.conclude(RunOutcome::Budget, "the budget is used up"),
                 Stop::Deadline => self.conclude(RunOutcome::Deadline, "the deadline has passed"),
                 Stop::Interrupted => self.end(RunOutcome::Interrupted, "the run was ended from outside"),
+                // The verification itself cannot be made, so there is nothing to wait for.
+                Stop::Failed if self.verifying || self.pending.is_some() => {
+                    self.end(RunOutcome::Failed, "the verification failed")
+                }
                 Stop::Failed => self.conclude(RunOutcome::Failed, "something that the run needs failed"),
             },
         }

@@ -14,7 +14,7 @@ use super::{Level, agent, duration};
 #[command(next_help_heading = "Unattended runs")]
 pub(crate) struct Unattended {
     /// A shell command that exits with 0 when the task is done; may be repeated
-    #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
+    #[arg(long, value_name = "CMD", allow_hyphen_values = true, value_parser = shell_command)]
     pub verify: Vec<String>,
     /// End a --verify command after this time, such as 90s; default: 10min
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -176,7 +176,7 @@ pub(crate) struct ParallelArgs {
     #[arg(long)]
     pub race: bool,
     /// Continue the tasks that a signal or a kill ended, and begin the rest; limits given here count from now on
-    #[arg(long, value_name = "ID", conflicts_with_all = ["task_file", "agents", "max", "race"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["task_file", "one_per_line", "agents", "max", "race"])]
     pub resume: Option<String>,
     #[command(flatten)]
     pub running: Running,
@@ -188,4 +188,9 @@ pub(crate) struct ParallelArgs {
 pub(crate) fn dollars(text: &str) -> Result<f64, String> {
     let amount: f64 = text.parse().map_err(|_| "no amount; write it as 2.50".to_owned())?;
     if amount.is_finite() && amount > 0.0 { Ok(amount) } else { Err("an amount is above zero".to_owned()) }
+}
+
+/// A shell command that does anything: an empty one, as of an unset variable, would pass whatever the agent did.
+fn shell_command(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("the command is empty".to_owned()) } else { Ok(text.to_owned()) }
 }

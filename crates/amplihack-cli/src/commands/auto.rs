@@ -123,16 +123,40 @@ fn continued(
 
 /// What a run that continues gets on the command line of its resume.
 pub(super) fn extension(running: Running, unattended: Unattended) -> Result<Extension, Failure> {
+    // By name, so that no option is forgotten here.
+    let Unattended {
+        verify,
+        verify_timeout,
+        no_baseline,
+        strict_verify,
+        expect_changes,
+        max_turns,
+        budget_usd,
+        budget_tokens,
+        deadline,
+        worktree,
+        worktree_dir,
+        setup,
+        submodules,
+        commit,
+        fallback,
+        notify,
+        max_calls,
+    } = unattended;
+    let Running { permissions, model, fail_on_denial, no_hooks, idle_timeout, json: _ } = running;
     let fixed = [
-        (unattended.worktree, "--worktree"),
-        (unattended.of_worktrees().is_some(), unattended.of_worktrees().unwrap_or_default()),
-        (unattended.no_baseline, "--no-baseline"),
-        (unattended.strict_verify, "--strict-verify"),
-        (unattended.expect_changes, "--expect-changes"),
-        (unattended.fallback.is_some(), "--fallback"),
-        (unattended.notify.is_some(), "--notify"),
-        (running.fail_on_denial, "--fail-on-denial"),
-        (running.no_hooks, "--no-hooks"),
+        (worktree, "--worktree"),
+        (worktree_dir.is_some(), "--worktree-dir"),
+        (setup.is_some(), "--setup"),
+        (submodules, "--submodules"),
+        (commit, "--commit"),
+        (no_baseline, "--no-baseline"),
+        (strict_verify, "--strict-verify"),
+        (expect_changes, "--expect-changes"),
+        (fallback.is_some(), "--fallback"),
+        (notify.is_some(), "--notify"),
+        (fail_on_denial, "--fail-on-denial"),
+        (no_hooks, "--no-hooks"),
     ];
     if let Some((_, option)) = fixed.into_iter().find(|(given, _)| *given) {
         return Err(Failure::usage(
@@ -141,16 +165,16 @@ pub(super) fn extension(running: Running, unattended: Unattended) -> Result<Exte
         ));
     }
     Ok(Extension {
-        max_turns: unattended.max_turns,
-        tokens: unattended.budget_tokens,
-        usd: unattended.budget_usd,
-        deadline: unattended.deadline,
-        verify_timeout: unattended.verify_timeout,
-        verify: Some(unattended.verify).filter(|commands| !commands.is_empty()),
-        permissions: running.permissions.map(Into::into),
-        model: running.model,
-        silence: running.idle_timeout,
-        max_calls: unattended.max_calls,
+        max_turns,
+        tokens: budget_tokens,
+        usd: budget_usd,
+        deadline,
+        verify_timeout,
+        verify: Some(verify).filter(|commands| !commands.is_empty()),
+        permissions: permissions.map(Into::into),
+        model,
+        silence: idle_timeout,
+        max_calls,
     })
 }
 

@@ -149,7 +149,12 @@ struct Results {
     arrived: RefCell<Vec<usize>>,
 }
 
-fn drive(house: &House<'_>, group: RunGroup, extension: &Extension, json: bool) -> Result<Results, Failure> {
+fn drive(
+    house: &House<'_>,
+    mut group: RunGroup,
+    extension: &Extension,
+    json: bool,
+) -> Result<Results, Failure> {
     let (tasks, max, racing) = (group.specs.len(), group.max, group.race);
     let titles = group.specs.iter().map(|spec| label(spec, racing)).collect();
     let board = &Board::new(json, titles, house.env);
@@ -160,7 +165,7 @@ fn drive(house: &House<'_>, group: RunGroup, extension: &Extension, json: bool) 
     for (number, end) in group.ends(house.env).into_iter().filter(|_| racing) {
         race.ended(number, end);
     }
-    let shared = group.budget(house.env, extension);
+    let shared = group.budget(house.env, extension)?;
     let group = RefCell::new(group);
     let arrived = RefCell::new(Vec::new());
     let mut jobs: Vec<Job<'_, Result<Summary, AutoError>>> = Vec::new();

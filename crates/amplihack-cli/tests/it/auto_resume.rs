@@ -80,9 +80,59 @@ fn limits_of_a_resume_count_from_there_and_without_them_the_old_ones_begin_anew(
     // Another check, in the place of the one that cannot pass.
     let checked = resume(&sandbox, &["--verify", "true", "--max-turns", "1", "--budget-usd", "9"]);
     assert!(!checked.stdout_text().contains("test -e done"), "{checked}");
-    let refused = resume(&sandbox, &["--worktree"]);
-    refused.assert_code(2);
-    assert!(refused.stdout_text().contains("decided when a run begins"), "{refused}");
+    // It was never red, so that it shows nothing.
+    assert_eq!(assert_ended(&checked, "max_turns", 1)["baseline"], "green");
+    for option in ["--worktree", "--commit", "--submodules"] {
+        let refused = resume(&sandbox, &[option]);
+        refused.assert_code(2);
+        assert!(refused.stdout_text().contains("decided when a run begins"), "{refused}");
+    }
+}
+
+#[test]
+fn other_checks_of_a_resume_are_run_before_its_next_turn() {
+    let sandbox = ends_until_go("result working");
+    let check = ["--verify", "test -e done", "--max-turns", "1"];
+    assert_ended(&auto(&sandbox, &[&check[..], &["--strict-verify"]].concat()).output(), "max_turns", 1);
+    let launches = sandbox.runs().len();
+    for args in [&["--verify", "true"][..], &[]] {
+        let refused = resume(&sandbox, args);
+        refused.assert_code(1);
+        assert!(refused.stdout_text().contains("every check passes already"), "{refused}");
+    }
+    assert_eq!(sandbox.runs().len(), launches);
+    fs::write(sandbox.home().join("go"), "").unwrap();
+    let turned = resume(&sandbox, &["--verify", "test -s done"]);
+    assert_eq!(assert_ended(&turned, "verified", 0)["baseline"], "red");
+    assert_eq!(sandbox.runs().len(), launches + 1);
+}
+
+#[test]
+fn bounds_of_a_killed_run_that_its_resume_does_not_name_stay_as_they_are() {
+    let cases: [([&str; 4], [&str; 2], &str, i32); 2] = [
+        (["--budget-tokens", "100", "--max-turns", "30"], ["--max-turns", "9"], "budget", 5),
+        (["--budget-tokens", "90", "--max-turns", "4"], ["--budget-tokens", "900"], "max_turns", 1),
+    ];
+    for (limits, more, end, code) in cases {
+        let sandbox = claude(
+            "say hi; if [ $n -gt 1 ]; then while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done; fi; result working",
+        );
+        let mut running = auto(&sandbox, &[&["--verify", "test -e done"], &limits[..]].concat()).spawn();
+        running.until("the second turn", |running| {
+            String::from_utf8_lossy(&running.stdout_so_far()).matches("\"writing\"").count() == 2
+        });
+        running.signal(Signal::KILL);
+        running.wait();
+        fs::write(sandbox.home().join("go"), "").unwrap();
+        let resumed = resume(&sandbox, &more);
+        let last = assert_ended(&resumed, end, code);
+        if end == "budget" {
+            assert!(last["reason"].as_str().unwrap().contains("of 100 tokens"), "{resumed}");
+        } else {
+            assert_eq!(last["turns"], 4, "{resumed}");
+        }
+        procs::assert_none(&sandbox.everything());
+    }
 }
 
 #[test]

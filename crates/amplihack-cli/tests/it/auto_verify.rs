@@ -41,6 +41,9 @@ fn a_check_that_turned_is_told_from_one_that_was_green_already() {
         green.assert_code(0).stdout_text().starts_with("was green already: verified: the check passed\n"),
         "{green}"
     );
+    fs::remove_file(sandbox.work().join("made")).unwrap();
+    told(&sandbox, &["--verify", "true", "--verify", "test -e made"])
+        .assert_stdout_has("verified (red → green: 1 of 2 checks): the check passed\n");
     let skipped = auto(&sandbox, &["--verify", "true", "--no-baseline"]).output();
     assert_eq!(assert_ended(&skipped, "verified", 0)["baseline"], "skipped");
     assert!(
@@ -160,4 +163,45 @@ fn a_check_has_a_limit_of_its_own_and_is_shown_while_it_runs() {
     assert_eq!((&checking[0]["turn"], &checking[1]["turn"]), (&0.into(), &1.into()));
     assert_eq!(checking[1]["command"], check);
     procs::assert_none(&sandbox.everything());
+}
+
+#[test]
+fn what_a_check_writes_where_git_ignores_it_is_no_change() {
+    let sandbox = claude("result done ',\\\"changes\\\":true'");
+    sandbox.write("work/.gitignore", "report\n");
+    sandbox.run("git", ["add", "-A"]).assert_code(0);
+    sandbox.run("git", ["commit", "-qm", "ignore"]).assert_code(0);
+    let output = auto(&sandbox, &["--verify", "echo x >> report", "--max-turns", "1"]).output();
+    assert_eq!(assert_ended(&output, "nothing_done", 1)["changed"], false);
+}
+
+#[test]
+fn original_checks_run_where_the_agent_put_a_file_in_the_place_of_their_directory() {
+    let sandbox = claude("rm -r tests; echo x > tests; echo x > made; result done");
+    sandbox.write("work/tests/a", "");
+    sandbox.run("git", ["add", "-A"]).assert_code(0);
+    sandbox.run("git", ["commit", "-qm", "tests"]).assert_code(0);
+    // Something is run that may read tests, and names none.
+    let output = auto(&sandbox, &["--verify", "uname && test -f made", "--strict-verify"]).output();
+    assert_ended(&output, "verified", 0);
+    output.assert_stdout_has("with the original tests/a");
+}
+
+#[test]
+fn a_run_whose_repository_the_agent_removes_has_an_end() {
+    let sandbox = claude("echo x > made; rm -rf .git; result done");
+    let told = sandbox.root().join("told");
+    let notify = format!("echo $AMPLIHACK_RUN_OUTCOME > {}", told.display());
+    for more in [&[][..], &["--max-turns", "1"]] {
+        let args = [&["--verify", "test -e made", "--strict-verify", "--notify", &notify], more].concat();
+        let output = auto(&sandbox, &args).output();
+        let last = assert_ended(&output, "failed", 1);
+        assert!(last["reason"].as_str().unwrap().contains("the work cannot be checked"), "{output}");
+        assert_eq!(fs::read_to_string(&told).unwrap(), "failed\n");
+        fs::remove_file(sandbox.work().join("made")).unwrap();
+        fs::remove_file(&told).unwrap();
+        for git in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", "again", "--allow-empty"]] {
+            sandbox.run("git", git.iter().copied()).assert_code(0);
+        }
+    }
 }

@@ -141,6 +141,32 @@ fn a_new_limit_continues_what_ended_at_its_limit_and_without_one_it_stays() {
     assert_eq!(ends(&more), ["verified"; 2]);
     prepare(&sandbox, &["parallel", "--resume", "nobody"]).output().assert_code(3);
     prepare(&sandbox, &["parallel", "--resume", &id, "--max", "3"]).output().assert_code(2);
+    prepare(&sandbox, &["parallel", "--resume", &id, "--one-per-line"]).output().assert_code(2);
+    prepare(&sandbox, &["parallel", "--resume", &id, "--commit"]).output().assert_code(2);
+}
+
+#[test]
+fn a_kill_does_not_lift_the_budget_of_a_group() {
+    let sandbox = sandbox();
+    let mut all = args(&sandbox);
+    // Each launch uses 19 tokens: two are done, and two that go on are counted when they are resumed.
+    all.extend(["--budget-tokens".to_owned(), "110".to_owned()]);
+    let mut running = prepare(&sandbox, &all.iter().map(String::as_str).collect::<Vec<_>>()).spawn();
+    running.until("two slow agents", |running| {
+        String::from_utf8_lossy(&running.stdout_so_far()).matches("\"writing\"").count() == 4
+    });
+    running.signal(Signal::KILL);
+    let id = id(&running.wait().stdout);
+    fs::write(sandbox.home().join("go"), "").unwrap();
+    let resumed = prepare(&sandbox, &["parallel", "--json", "--resume", &id]).output();
+    assert_ne!(resumed.code, Some(0), "{resumed}");
+    assert!(resumed.stdout_text().contains("of 110 tokens"), "{resumed}");
+    assert_ne!(ends(&resumed)[4], "verified", "{resumed}");
+    let more = ["parallel", "--json", "--resume", &id, "--budget-tokens", "900"];
+    let completed = prepare(&sandbox, &more).output();
+    completed.assert_code(0);
+    assert_eq!(ends(&completed), ["verified"; 5]);
+    procs::assert_none(&sandbox.everything());
 }
 
 #[test]

@@ -17,12 +17,12 @@ use crate::verify::{
 };
 
 impl Drive<'_> {
-    /// Runs the checks before the first turn. What can never show that the work is done is refused, before the agent is asked.
+    /// Runs the checks before the first turn, and before the first one with other checks. What can never show that the work is done is refused, before the agent is asked.
     pub(super) async fn baseline(&mut self) -> Result<(), AutoError> {
         let story = &self.journal.story;
         let spec = &story.spec;
         let commands: Vec<&str> = spec.commands().collect();
-        if commands.is_empty() || story.baseline.is_some() || !story.turns.is_empty() {
+        if commands.is_empty() || !story.is_baseline_due() {
             return Ok(());
         }
         if spec.strict_verify && self.snapshots.is_none() {
@@ -33,18 +33,24 @@ impl Drive<'_> {
             let baseline = Baseline::skipped(&commands);
             return self.journal.write(Entry::Baseline { baseline });
         }
-        let found = self.run_baseline().await?;
-        let baseline = match found {
-            Ok(baseline) => baseline,
-            Err(cut) => return self.cut(cut),
+        let baseline = match self.run_baseline().await {
+            Ok(Ok(baseline)) => baseline,
+            Ok(Err(cut)) => return self.cut(cut),
+            // What was done has an end, whatever became of the repository.
+            Err(error @ AutoError::Git { .. }) if !self.journal.story.turns.is_empty() => {
+                return self.broken(&error);
+            }
+            Err(error) => return Err(error),
         };
         self.journal.write(Entry::Baseline { baseline: baseline.clone() })?;
         self.tell(&Progress::Baseline { baseline: baseline.clone() });
         if !baseline.changed.is_empty() {
             let names = some_of(&baseline.changed);
-            self.notice(format!(
-                "the checks changed files before the first turn: {names}; the run begins after that"
-            ));
+            self.notice(if self.journal.story.base.is_none() {
+                format!("the checks changed files before the first turn: {names}; the run begins after that")
+            } else {
+                format!("the checks changed files before the next turn: {names}")
+            });
         }
         if let Some(check) = baseline.could_not_run() {
             let (command, found) = (check.command.clone(), check.found.clone());
@@ -60,10 +66,11 @@ impl Drive<'_> {
     pub(super) async fn verify(&mut self) -> Result<(), AutoError> {
         let story = &self.journal.story;
         let turn = story.turns.last().map_or(0, |last| last.turn);
-        let found = self.run_checks(turn).await?;
-        let verdict = match found {
-            Ok(verdict) => verdict,
-            Err(cut) => return self.cut(cut),
+        let verdict = match self.run_checks(turn).await {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(cut)) => return self.cut(cut),
+            Err(error @ AutoError::Git { .. }) => return self.broken(&error),
+            Err(error) => return Err(error),
         };
         let tree = self.files().await?;
         self.journal.write(Entry::Checked { turn, verdict: verdict.clone(), tree })?;
@@ -137,7 +144,13 @@ impl Drive<'_> {
         self.journal.write(Entry::Stopped { why, reason })
     }
 
-    /// Ends the run before its first turn, for `error`.
+    /// Writes down that the checks cannot be made, since the agent left no repository that git can read.
+    fn broken(&mut self, error: &AutoError) -> Result<(), AutoError> {
+        let reason = format!("the work cannot be checked: {error}");
+        self.journal.write(Entry::Stopped { why: Stop::Failed, reason })
+    }
+
+    /// Ends the run before its next turn, for `error`.
     async fn refuse(&mut self, error: AutoError) -> Result<(), AutoError> {
         self.processes = self.processes.closing();
         self.close(RunOutcome::Failed, error.to_string()).await?;

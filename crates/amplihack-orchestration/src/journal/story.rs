@@ -120,6 +120,8 @@ pub struct Story {
     pub extension: Extension,
     /// From when on its deadline counts.
     pub since: Timestamp,
+    /// A resume brought other checks, which no turn was made with yet.
+    rebase_checks: bool,
     /// Its worktree was removed, since nothing would be lost with it.
     pub worktree_removed: bool,
     last_entry: Timestamp,
@@ -154,6 +156,7 @@ impl Story {
             told: Vec::new(),
             extension: Extension::of(&spec),
             since: at,
+            rebase_checks: false,
             worktree_removed: false,
             last_entry: at,
             sessions: BTreeMap::new(),
@@ -197,6 +200,7 @@ impl Story {
             Entry::Asked { turn, phase, agent, launch, appended, .. } => {
                 self.agent = *agent;
                 self.worktree_removed = false;
+                self.rebase_checks = false;
                 self.told.extend(appended.iter().cloned());
                 if self.turns.last().is_none_or(|last| last.turn != *turn) {
                     self.turns.push(TurnRecord {
@@ -258,21 +262,55 @@ impl Story {
         self.last_entry = at;
     }
 
-    /// Goes on after the end, or with new bounds.
+    /// Goes on after the end, or with new bounds. What a run that had not ended is not given anew holds as it was.
     fn resume(&mut self, at: Timestamp, extension: &Extension) {
+        let (was_over, before) = (self.is_over(), self.spec.clone());
         let used = self.meter.totals();
         extension.apply(&mut self.spec, tokens(&used), used.cost_usd.unwrap_or_default());
-        let max_turns = extension.max_turns.unwrap_or(self.spec.max_turns);
-        let rules = Rules { max_turns, ..self.spec.rules() };
-        let made = self.turns.last().map_or(0, |last| last.turn);
-        if let Some(next) = self.machine.resume(rules, made) {
-            self.ended = None;
-            self.stopped = None;
-            self.follow(next);
+        if self.spec.verify != before.verify {
+            self.baseline = None;
+            self.machine.forget_baseline();
+            self.rebase_checks = true;
+        }
+        if !was_over {
+            self.spec.budget.tokens = self.spec.budget.tokens.or(before.budget.tokens);
+            self.spec.budget.usd = self.spec.budget.usd.or(before.budget.usd);
+            self.spec.deadline = self.spec.deadline.or(before.deadline);
+        }
+        if was_over || extension.max_turns.is_some() {
+            let max_turns = extension.max_turns.unwrap_or(self.spec.max_turns);
+            let made = self.turns.last().map_or(0, |last| last.turn);
+            let next = self.machine.resume(Rules { max_turns, ..self.spec.rules() }, made);
+            if was_over {
+                // One that was refused has an end of which the machine does not know.
+                self.ended = None;
+                self.stopped = None;
+            }
+            if let Some(next) = next {
+                self.follow(next);
+            }
+        } else {
+            self.machine.set_rules(self.spec.rules());
         }
         self.spec.max_turns = self.machine.max_turns();
-        self.extension = extension.clone();
-        self.since = at;
+        self.extension = extension.clone().or(&self.extension);
+        self.since = if was_over || extension.deadline.is_some() {
+            at
+        } else {
+            // The time in which nobody drove it does not count.
+            self.since.checked_add(at.duration_since(self.last_entry)).unwrap_or(at)
+        };
+    }
+
+    /// Whether its checks are to be run before the next turn: before the first one, and before the first one with other checks. Those
+    /// for which it was refused are run again.
+    pub fn is_baseline_due(&self) -> bool {
+        let refused = |baseline: &Baseline| match baseline.outcome {
+            BaselineOutcome::CouldNotRun => true,
+            BaselineOutcome::Green => self.spec.strict_verify,
+            BaselineOutcome::Red | BaselineOutcome::Skipped => false,
+        };
+        (self.turns.is_empty() || self.rebase_checks) && self.baseline.as_ref().is_none_or(refused)
     }
 
     /// Whether nothing more is done: an end is recorded, or the driver died on the way to it.

@@ -11,7 +11,7 @@ use crate::process::{CommandOutput, Processes};
 /// What the checks showed before the first turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
-    /// In a word: of several checks, the one that says least for a later success.
+    /// In a word: of several checks, one that could not run before one that failed, and that before one that passed.
     pub outcome: BaselineOutcome,
     /// Check by check.
     #[serde(default)]
@@ -66,6 +66,15 @@ impl Baseline {
         let check =
             |command: &&str| BaselineCheck { command: (*command).to_owned(), outcome, found: String::new() };
         Self { outcome, checks: commands.iter().map(check).collect(), changed: Vec::new() }
+    }
+
+    /// What a pass of every check shows beyond this, in words; `None` if no check failed before.
+    pub fn turned(&self) -> Option<String> {
+        let red = self.checks.iter().filter(|check| check.outcome == BaselineOutcome::Red).count();
+        (self.outcome == BaselineOutcome::Red).then(|| match self.checks.len() {
+            all if red < all => format!("red → green: {red} of {all} checks"),
+            _ => "red → green".to_owned(),
+        })
     }
 
     /// The first check that could not run.

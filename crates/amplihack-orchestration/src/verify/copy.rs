@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use amplihack_utils::fs::create_private_dir;
 
 use super::own_files::Change;
-use super::{Check, CheckContext, Cut, judged};
+use super::{Check, CheckContext, Cut, judged, looked};
 use crate::error::AutoError;
 use crate::process::Processes;
 use crate::snapshots::Snapshots;
@@ -28,7 +28,12 @@ pub(super) async fn run_originals(
     let made = copy.make(now, own).await;
     let result = match made {
         Ok(()) => copy.check(context, own).await,
-        Err(error) => Err(error),
+        Err(error @ AutoError::Interrupted { .. }) => Err(error),
+        // The agent may have left files of which no copy can be made.
+        Err(error) => {
+            let found = format!("the original checks cannot be run: {error}");
+            Ok(Ok(vec![looked("the checks are the original ones", found)]))
+        }
     };
     copy.remove();
     result
@@ -49,7 +54,8 @@ impl Copy<'_> {
             let path = OsStr::from_bytes(&change.raw);
             let args: Vec<&OsStr> = match &change.before {
                 Some((mode, object)) => {
-                    let args = ["update-index", "--add", "--cacheinfo", mode, object].map(OsStr::new);
+                    let args =
+                        ["update-index", "--add", "--replace", "--cacheinfo", mode, object].map(OsStr::new);
                     args.into_iter().chain([path]).collect()
                 }
                 None => ["update-index", "--force-remove", "--"]
