@@ -375,6 +375,10 @@ async fn own_commits(processes: &Processes, root: &Path, own: &Tree) -> Result<B
         let said = processes.git_says(root, &[], ["reflog", "show", "--format=%H", log, "--"]).await?;
         named.push_str(&String::from_utf8_lossy(&said.stdout));
     }
+    // Refs that only this worktree has.
+    let refs = ["for-each-ref", "--format=%(objectname)", "refs/worktree", "refs/bisect", "refs/rewritten"];
+    let said = processes.git("look at the commits", root, &[], refs).await?;
+    named.push_str(&String::from_utf8_lossy(&said));
     let heads = ["HEAD", &branch, "ORIG_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD", "MERGE_HEAD", "REBASE_HEAD"];
     let check = ["cat-file", "--batch-check=%(objecttype) %(objectname)"];
     let asked = heads.join("\n").into_bytes();

@@ -117,6 +117,12 @@ pub enum AutoError {
         /// Why not.
         why: String,
     },
+    /// A worktree has the directories of its commit only.
+    #[error("--worktree cannot start in {}: the commit that is checked out has no such directory", directory.display())]
+    NotInCommit {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// The setup of a worktree failed, before anything was asked of an agent.
     #[error("the setup of the worktree, `{command}`, {how}{}", if said.is_empty() { String::new() } else { format!(": {said}") })]
     Setup {
@@ -214,6 +220,7 @@ impl Explain for AutoError {
             Self::Git { .. } => "git",
             Self::NoCommit { .. } => "no_commit",
             Self::WorktreePlace { .. } => "worktree_place",
+            Self::NotInCommit { .. } => "not_in_commit",
             Self::Setup { .. } => "worktree_setup",
             Self::NotUtf8 { .. } => "directory_not_utf8",
             Self::VerifyCannotRun { .. } => "verify_cannot_run",
@@ -273,6 +280,9 @@ impl Explain for AutoError {
             Self::WorktreePlace { .. } => Some(
                 "choose another with --worktree-dir, or worktrees.directory in config.toml".to_owned(),
             ),
+            Self::NotInCommit { .. } => {
+                Some("commit a file in it, or start in a directory that is committed".to_owned())
+            }
             Self::Setup { .. } => Some(
                 "no agent was started and the worktree is removed; try the command in a fresh clone, or give it more time with worktrees.setup_seconds".to_owned(),
             ),

@@ -6,8 +6,9 @@ mod options;
 mod setup;
 mod submodules;
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::create_private_dir;
@@ -66,6 +67,13 @@ impl Tree {
             return Err(AutoError::NoCommit { repository });
         }
         let start = String::from_utf8_lossy(&head.stdout).trim().to_owned();
+        if !prefix.as_os_str().is_empty() {
+            let directory = [b"HEAD:", prefix.as_os_str().as_bytes()].concat();
+            let known = [OsStr::new("cat-file"), OsStr::new("-e"), OsStr::from_bytes(&directory)];
+            if !processes.git_says(&repository, &[], known).await?.exit.success() {
+                return Err(AutoError::NotInCommit { directory: cwd.to_owned() });
+            }
+        }
         let path = spec.worktree_options.base(env, &repository)?.join(id);
         options::check(env, &path, spec.guarded)?;
         // Below a branch of that name there is no room for others.
@@ -236,12 +244,30 @@ impl Tree {
         if self.is_there() {
             return Ok(Removal::Kept("git left its directory".to_owned()));
         }
+        if let Some(moved) = self.moved(processes).await? {
+            return Ok(Removal::Kept(format!("it was moved to {}", moved.path.display())));
+        }
         if let Some(tip) = tip {
             let name = format!("refs/heads/{}", self.branch);
             // One that names another commit by now stays: it holds what nobody has looked at.
             processes.git_says(&self.repository, &[], ["update-ref", "-d", &name, tip]).await?;
         }
         Ok(Removal::Removed)
+    }
+
+    /// The worktree where git has it now, if an agent moved it: git's own record of it keeps its first name.
+    pub async fn moved(&self, processes: &Processes) -> Result<Option<Self>, AutoError> {
+        let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        let common = processes.git_says(&self.repository, &[], common).await?;
+        let Some(name) = self.path.file_name().filter(|_| common.exit.success()) else { return Ok(None) };
+        let record = git::path(&common.stdout).join("worktrees").join(name).join("gitdir");
+        let Ok(record) = std::fs::read(record) else { return Ok(None) };
+        let Some(path) = git::path(&record).parent().map(Path::to_owned) else { return Ok(None) };
+        if path == self.path || !path.is_dir() {
+            return Ok(None);
+        }
+        let inside = self.workdir.strip_prefix(&self.path).unwrap_or("".as_ref());
+        Ok(Some(Self { workdir: options::inside(&path, inside), path, ..self.clone() }))
     }
 
     fn is_there(&self) -> bool {

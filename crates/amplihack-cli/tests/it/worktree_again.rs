@@ -5,7 +5,7 @@ use std::fs;
 use amplihack_testkit::Sandbox;
 
 use crate::auto::{assert_ended, auto, claude, directory, ended};
-use crate::world::prepare;
+use crate::world::{amplihack, prepare};
 
 fn repository(body: &str) -> Sandbox {
     let sandbox = claude(&format!("{{ {body}\n}} >&2; result done"));
@@ -73,4 +73,48 @@ fn an_empty_check_is_no_check() {
         output.assert_code(2);
         assert!(sandbox.runs().is_empty(), "{output}");
     }
+}
+
+#[test]
+fn a_worktree_that_the_agent_moved_is_found() {
+    let body = "echo precious > p; git add p; git worktree unlock \"$PWD\"; git worktree move \"$PWD\" \"$HOME/moved\"";
+    let sandbox = repository(body);
+    auto(&sandbox, &["--worktree", "--max-turns", "1"]).output();
+    let id = directory(&sandbox).file_name().unwrap().to_str().unwrap().to_owned();
+    let sessions = |verb: &str| prepare(&sandbox, &["sessions", verb, &id]).output();
+    sessions("discard").assert_code(1).assert_stderr_has("moved");
+    assert!(sandbox.home().join("moved/p").exists());
+    sessions("merge").assert_code(0);
+    assert_eq!(fs::read_to_string(sandbox.work().join("p")).unwrap(), "precious\n");
+}
+
+#[test]
+fn commits_on_refs_of_the_worktree_alone_are_not_discarded() {
+    let body = "git checkout -q --detach; echo 1 > p; git add p; git commit -qm x; git update-ref refs/worktree/keep HEAD; \
+        git rev-parse HEAD > \"$HOME/commit\"; git checkout -q -; git reflog expire --expire=now --all";
+    let sandbox = repository(body);
+    auto(&sandbox, &["--worktree", "--max-turns", "1"]).output();
+    let id = directory(&sandbox).file_name().unwrap().to_str().unwrap().to_owned();
+    let discard = |more: &[&str]| prepare(&sandbox, &[&["sessions", "discard", &id], more].concat()).output();
+    discard(&[]).assert_code(1).assert_stderr_has("not merged");
+    discard(&["--force"]).assert_code(0);
+    let commit = fs::read_to_string(sandbox.home().join("commit")).unwrap();
+    let commits = git(&sandbox, "git rev-list --glob=refs/amplihack/*");
+    assert!(commits.contains(commit.trim()), "{commits}");
+}
+
+#[test]
+fn a_worktree_lies_and_starts_where_it_can() {
+    let sandbox = repository("");
+    git(&sandbox, "mkdir new && ln -s .git link");
+    let start = ["--worktree", "--verify", "true"];
+    let script =
+        format!("cd new && exec '{}' auto --agent claude --task t --worktree", amplihack().display());
+    let output = sandbox.run("sh", ["-c", &script]);
+    output.assert_code(1).assert_stderr_has("has no such directory");
+    let place = sandbox.work().join("link").display().to_string();
+    let output = auto(&sandbox, &[&start[..], &["--worktree-dir", &place]].concat()).output();
+    output.assert_code(2);
+    assert!(sandbox.runs().is_empty(), "{output}");
+    assert_eq!(git(&sandbox, "git worktree list").lines().count(), 1);
 }

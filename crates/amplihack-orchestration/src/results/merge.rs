@@ -262,9 +262,8 @@ impl Results<'_> {
         let message = format!("{} conflicts with {} in {}", self.id, self.target.display(), names(files));
         let hint = match &self.source {
             Source::Worktree(tree) => format!(
-                "nothing was changed; to settle it by hand: git -C {} status; git merge {}",
-                tree.path.display(),
-                tree.branch
+                "nothing was changed; to settle it by hand: amplihack sessions commit {}; git merge {}",
+                self.id, tree.branch
             ),
             Source::Commit { name, .. } => {
                 format!("nothing was changed; to settle it by hand: git merge {name}")

@@ -73,7 +73,9 @@ impl WorktreeOptions {
 /// Refuses the place of a worktree in which the guard would let no agent write, or in which git keeps its own files.
 pub(super) fn check(env: &Env, place: &Path, guarded: bool) -> Result<(), AutoError> {
     let refuse = |why: String| Err(AutoError::WorktreePlace { place: place.to_owned(), why });
-    if place.components().any(|part| part.as_os_str() == ".git") {
+    let known = place.ancestors().find_map(|above| above.canonicalize().ok());
+    let in_git = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
+    if in_git(place) || known.is_some_and(|known| in_git(&known)) {
         return refuse("git keeps its own files there".to_owned());
     }
     if !guarded {

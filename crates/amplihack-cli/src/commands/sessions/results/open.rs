@@ -297,6 +297,9 @@ async fn source(
     if tree.path.is_dir() {
         return Ok(Source::Worktree(tree.clone()));
     }
+    if let Some(moved) = tree.moved(processes).await? {
+        return Ok(Source::Worktree(moved));
+    }
     if let Some(commit) = tip(processes, target, tree).await? {
         return Ok(Source::Commit { commit, name: tree.branch.clone() });
     }
