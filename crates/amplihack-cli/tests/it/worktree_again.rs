@@ -118,3 +118,14 @@ fn a_worktree_lies_and_starts_where_it_can() {
     assert!(sandbox.runs().is_empty(), "{output}");
     assert_eq!(git(&sandbox, "git worktree list").lines().count(), 1);
 }
+
+#[test]
+fn a_run_whose_changes_cannot_be_told_is_no_success() {
+    let sandbox = repository("echo p > p.txt; rm -f .git");
+    let output = auto(&sandbox, &["--worktree", "--max-turns", "2"]).output();
+    assert_ended(&output, "failed", 1);
+    let id = directory(&sandbox).file_name().unwrap().to_str().unwrap().to_owned();
+    let output = prepare(&sandbox, &["auto", "--resume", &id, "--max-turns", "2", "--json"]).output();
+    let last = assert_ended(&output, "failed", 1);
+    assert!(last["reason"].as_str().unwrap().contains("cannot be told"), "{last}");
+}

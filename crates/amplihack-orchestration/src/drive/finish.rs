@@ -99,7 +99,11 @@ impl Drive<'_> {
     }
 
     /// Keeps the diff, lets the worktree go or stay, and writes down the end.
-    pub(super) async fn close(&mut self, end: RunOutcome, reason: String) -> Result<Option<Tree>, AutoError> {
+    pub(super) async fn close(
+        &mut self,
+        mut end: RunOutcome,
+        mut reason: String,
+    ) -> Result<Option<Tree>, AutoError> {
         let changes = match self.changes().await {
             Err(AutoError::Interrupted { signal }) => {
                 self.notice(format!("no diff is kept: signal {} came again", signal.as_raw()));
@@ -107,6 +111,12 @@ impl Drive<'_> {
             }
             Err(error @ AutoError::Git { .. }) => {
                 self.notice(format!("what the run changed cannot be told: {error}"));
+                if end.is_success() && self.journal.story.worktree.is_some() {
+                    // Nobody could take it in.
+                    reason =
+                        format!("what the run changed cannot be told: {error} ({}: {reason})", end.name());
+                    end = RunOutcome::Failed;
+                }
                 None
             }
             changes => changes?,
@@ -148,7 +158,13 @@ impl Drive<'_> {
     /// What differs from the beginning, with the diff in its file; `None` outside a repository.
     async fn changes(&self) -> Result<Option<Changes>, AutoError> {
         let story = &self.journal.story;
-        let Some(snapshots) = &self.snapshots else { return Ok(None) };
+        let Some(snapshots) = &self.snapshots else {
+            let Some(tree) = story.worktree.as_ref().filter(|_| story.base.is_some()) else {
+                return Ok(None);
+            };
+            let said = format!("{} is no working tree of git any more", tree.path.display());
+            return Err(AutoError::Git { what: "look at the files", said });
+        };
         let begun = match (&story.base, &story.worktree) {
             (Some(base), _) => Some(base.clone()),
             // It ended before anybody worked in it.
