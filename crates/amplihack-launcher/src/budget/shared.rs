@@ -138,7 +138,7 @@ mod tests {
         shared.ended("b", &used(1, 1.0));
         assert_eq!(shared.share("a", &used(1, 5.0)), Some(2.0));
         assert_eq!(shared.share("c", &used(0, 0.0)), Some(2.0));
-        assert_eq!(shared.ends("a", &used(1, 7.0)), None);
+        assert_eq!(shared.ends("a", &used(1, 6.0)), None);
         shared.ended("c", &used(1, 1.95));
         assert!(shared.ends("a", &used(1, 7.0)).unwrap().contains("too little"));
     }

@@ -40,6 +40,7 @@ fn a_run_of_many_turns_does_not_grow() {
     let known = [
         "append",
         "auto.jsonl",
+        "baseline.json",
         "diff.patch",
         "index",
         "lock",
