@@ -261,6 +261,14 @@ impl Budget {
         (cost >= most).then(|| format!("${cost:.4} of ${most:.4} are used"))
     }
 
+    /// Why a budget in dollars cannot be kept, in words: `meter` has tokens whose cost nobody knows.
+    pub fn unknown_cost(&self, meter: &Meter) -> Option<String> {
+        let agent = self.usd.and_then(|_| meter.without_price())?;
+        Some(format!(
+            "--budget-usd cannot be kept: {agent} does not report the cost of its tokens, and prices.{agent} is not configured"
+        ))
+    }
+
     /// Whether anything is bounded.
     pub const fn is_set(&self) -> bool {
         self.tokens.is_some() || self.usd.is_some()

@@ -13,6 +13,7 @@ use amplihack_utils::launcher_context::RELATIVE_PATH;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AutoError;
+use crate::names::first_names;
 use crate::process::Processes;
 use crate::snapshots::Snapshots;
 use crate::worktree::Tree;
@@ -31,8 +32,6 @@ const UNFINISHED: &[(&str, &str)] = &[
     ("BISECT_LOG", "a half-done bisect"),
     ("MERGE_AUTOSTASH", "a half-done merge with a stash"),
 ];
-/// The names that are listed of many.
-const NAMED: usize = 5;
 
 /// The state of a repository, as far as something in it could be lost with its working tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +99,11 @@ impl fmt::Display for Difference {
             Self::Staged => f.write_str("changes in its index"),
             Self::Detached(commit) => write!(f, "a commit on a detached HEAD ({})", short(commit)),
             Self::Commits(commits) => {
-                write!(f, "commits that are not merged ({})", some(commits.iter().map(|one| short(one))))
+                write!(
+                    f,
+                    "commits that are not merged ({})",
+                    first_names(&commits.iter().map(|one| short(one)).collect::<Vec<_>>())
+                )
             }
             Self::Ref(name) => {
                 let name = name.strip_prefix("refs/").unwrap_or(name);
@@ -112,12 +115,12 @@ impl fmt::Display for Difference {
             Self::Stash(1) => f.write_str("a stash"),
             Self::Stash(many) => write!(f, "{many} stashes"),
             Self::Unfinished(what) => f.write_str(what),
-            Self::Inner(paths) => write!(f, "changes inside {}", some(paths.iter().map(String::as_str))),
+            Self::Inner(paths) => write!(f, "changes inside {}", first_names(paths)),
             Self::Unknown(paths) => {
-                write!(f, "what cannot be looked at ({})", some(paths.iter().map(String::as_str)))
+                write!(f, "what cannot be looked at ({})", first_names(paths))
             }
             Self::Ignored(names) => {
-                write!(f, "files that git ignores ({})", some(names.iter().map(String::as_str)))
+                write!(f, "files that git ignores ({})", first_names(names))
             }
         }
     }
@@ -413,11 +416,4 @@ fn is_ours(name: &[u8]) -> bool {
 
 fn short(commit: &str) -> &str {
     commit.get(..9).unwrap_or(commit)
-}
-
-fn some<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<&str> = names.collect();
-    let more = names.len().saturating_sub(NAMED);
-    let shown = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
 }

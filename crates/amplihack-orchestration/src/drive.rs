@@ -7,7 +7,7 @@ use amplihack_agent::AgentBinary;
 use amplihack_agent::event::RunOutcome;
 use amplihack_hooks::registration::Program;
 use amplihack_launcher::plan;
-use amplihack_session::{Interrupts, RunEnd, SESSION_ID, leftovers};
+use amplihack_session::{Interrupts, Process, RunEnd, SESSION_ID, leftovers};
 use amplihack_utils::config::Config;
 use amplihack_utils::env::Env;
 use amplihack_utils::fs::{Durability, create_private_dir, write_atomic};
@@ -25,7 +25,6 @@ mod turn;
 mod worktree;
 
 use ask::{Prompted, is_wide, request};
-pub(crate) use check::some_of;
 use finish::summary;
 
 use crate::budget::SharedBudget;
@@ -61,6 +60,14 @@ pub struct Place<'a> {
     pub lane: Receiver<Lane>,
     /// The budget of all runs of this process, where they share one.
     pub shared: Option<&'a SharedBudget>,
+}
+
+impl Place<'_> {
+    /// The processes of the run `id`, whose directory is `directory`.
+    fn processes(&self, directory: &Path, id: &SessionId) -> Result<Processes, AutoError> {
+        let grace = self.config.stop_grace();
+        Processes::new(self.env.clone(), grace, directory, id.as_str(), self.interrupts.clone())
+    }
 }
 
 /// An unattended run that has ended.
@@ -133,13 +140,7 @@ pub(crate) async fn begin_as(place: Place<'_>, spec: Spec, id: SessionId) -> Res
     let directory = id.directory(&home);
     create_private_dir(&directory).map_err(AutoError::file(&directory))?;
     let lock = hold(&directory, &id)?;
-    let processes = Processes::new(
-        place.env.clone(),
-        place.config.stop_grace(),
-        &directory,
-        id.as_str(),
-        place.interrupts.clone(),
-    )?;
+    let processes = place.processes(&directory, &id)?;
     let worktree = if spec.worktree {
         let planned = Tree::plan(&processes, place.env, &spec, id.as_str()).await;
         if planned.is_err() {
@@ -181,18 +182,9 @@ pub async fn resume(place: Place<'_>, id: SessionId, extension: Extension) -> Re
     if extension.usd.is_some() {
         journal.story.spec.priced()?;
     }
-    let processes = Processes::new(
-        place.env.clone(),
-        place.config.stop_grace(),
-        &directory,
-        id.as_str(),
-        place.interrupts.clone(),
-    )?;
-    let marks: Vec<String> =
-        journal.story.launches().map(|session| format!("{SESSION_ID}={session}")).collect();
+    let processes = place.processes(&directory, &id)?;
     // At once: nobody reads what they would still say.
-    let left =
-        leftovers::end(&processes.recorded()?, &marks, Duration::ZERO).map_err(AutoError::file("/proc"))?;
+    let left = end_leftovers(&directory, &journal.story)?;
     if !left.is_empty() {
         tracing::warn!(?left, "what the run's dead driver had left cannot be ended");
     }
@@ -204,6 +196,16 @@ pub async fn resume(place: Place<'_>, id: SessionId, extension: Extension) -> Re
         journal.write(Entry::Continued { extension })?;
     }
     Box::pin(Drive::new(place, home, id, journal, processes, lock).run(true)).await
+}
+
+/// Ends what the dead driver of the run in `directory` left running; gives what would not end. Blocks.
+///
+/// The caller holds the run's lock, so nobody drives it.
+pub fn end_leftovers(directory: &Path, story: &Story) -> Result<Vec<Process>, AutoError> {
+    let list = directory.join("processes");
+    let listed = leftovers::listed(&list).map_err(AutoError::file(&list))?;
+    let marks: Vec<String> = story.launches().map(|session| format!("{SESSION_ID}={session}")).collect();
+    leftovers::end(&listed, &marks, Duration::ZERO).map_err(AutoError::file("/proc"))
 }
 
 /// Holds the run, so that one process drives it.
@@ -349,13 +351,8 @@ impl<'a> Drive<'a> {
     fn out_of_budget(&self) -> Option<String> {
         let story = &self.journal.story;
         let (budget, used) = (story.spec.budget, story.meter.totals());
-        if let (Some(_), Some(agent)) = (budget.usd, story.meter.without_price()) {
-            return Some(format!(
-                "--budget-usd cannot be kept: {agent} does not report the cost of its tokens, and prices.{agent} is not configured"
-            ));
-        }
         let shared = || self.place.shared.and_then(|shared| shared.ends(self.id.as_str(), &used));
-        budget.reached(&used).or_else(shared)
+        budget.unknown_cost(&story.meter).or_else(|| budget.reached(&used)).or_else(shared)
     }
 }
 

@@ -5,7 +5,8 @@ use amplihack_agent::{AgentBinary, AgentEvent};
 use amplihack_session::{Evidence, RunEnd};
 use serde::Serialize;
 
-use crate::drive::{Summary, some_of};
+use crate::drive::Summary;
+use crate::names::first_names;
 use crate::turns::{Checked, Phase};
 use crate::verify::{Baseline, BaselineOutcome, Verification};
 
@@ -172,7 +173,7 @@ pub fn headline(
     if check_changed.is_empty() {
         return format!("{first}verified{notes}: {}", end.reason());
     }
-    format!("{first}verified{notes}, but the check itself was changed: {}", some_of(check_changed))
+    format!("{first}verified{notes}, but the check itself was changed: {}", first_names(check_changed))
 }
 
 /// What a phase is called in a line.

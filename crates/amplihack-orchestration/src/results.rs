@@ -10,16 +10,15 @@ mod merge;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use amplihack_session::{Process, SESSION_ID, leftovers};
 use amplihack_utils::git::{path, path_of};
 
 use crate::changes::RepositoryState;
 use crate::error::AutoError;
-use crate::journal::Story;
+use crate::names::first_names;
 use crate::process::Processes;
-use crate::snapshots::{DiffStat, Snapshots};
+use crate::snapshots::{COMPARE, DiffStat, NUMSTAT, PATCH, Snapshots};
+use crate::tree_diff::{index_info, tree_diff};
 use crate::worktree::Tree;
 
 pub use commit::{Committed, message};
@@ -87,16 +86,13 @@ struct Captured {
 impl Results<'_> {
     /// Writes the diff to `file`.
     pub async fn diff(&self, form: DiffForm, file: &Path) -> Result<(), AutoError> {
-        let words: &[&str] = match form {
-            DiffForm::Patch => {
-                &["-p", "--binary", "--full-index", "--find-renames", "--submodule=short", "--no-textconv"]
-            }
-            DiffForm::Stat => &["--stat=80", "--find-renames"],
-            DiffForm::Names => &["--name-only"],
+        let words = match form {
+            DiffForm::Patch => [PATCH, &["--find-renames"]].concat(),
+            DiffForm::Stat => vec!["--stat=80", "--find-renames"],
+            DiffForm::Names => vec!["--name-only"],
         };
         let compare = |base: &str, now: &str| {
-            let fixed = ["diff-tree", "-r", "--no-color", "--no-ext-diff", "--ignore-submodules=none"];
-            let words = fixed.iter().chain(words).copied().chain([base, now, "--"]);
+            let words = COMPARE.iter().chain(&words).copied().chain([base, now, "--"]);
             words.map(str::to_owned).collect::<Vec<_>>()
         };
         let out = std::fs::File::create(file).map_err(AutoError::file(file))?;
@@ -173,11 +169,11 @@ impl Results<'_> {
         }
         env[3].1 = Path::new(&alternates);
         let what = "compare the files";
-        let compare = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, now, "--"];
-        let said = self.processes.git(what, &tree.path, &env, compare).await?;
+        let changed = tree_diff(self.processes, &tree.path, &env, base, now).await?;
+        let changed = index_info(changed.iter().map(|change| (&*change.raw, &change.after)));
         self.processes.git(what, &tree.path, &env, ["read-tree", &tree.start]).await?;
         let update = ["update-index", "-z", "--index-info"];
-        self.processes.git_fed(what, &tree.path, &env, update, index_lines(&said)).await?;
+        self.processes.git_fed(what, &tree.path, &env, update, changed).await?;
         Ok(text(&self.processes.git(what, &tree.path, &env, ["write-tree"]).await?))
     }
 
@@ -272,45 +268,14 @@ impl Results<'_> {
 
     /// The size of what differs between two commits or trees.
     async fn stat(&self, from: &str, to: &str) -> Result<DiffStat, AutoError> {
-        let args = ["diff-tree", "-r", "--shortstat", "--no-renames", from, to, "--"];
+        let args = NUMSTAT.iter().copied().chain([from, to, "--"]);
         let said = self.processes.git("compare the files", &self.target, &[], args).await?;
-        let said = text(&said);
-        let number = |word: &str| {
-            let part = said.split(", ").find(|part| part.contains(word));
-            part.and_then(|part| part.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default()
-        };
-        Ok(DiffStat {
-            files: usize::try_from(number("file")).unwrap_or_default(),
-            added: number("insertion"),
-            removed: number("deletion"),
-        })
+        let mut stat = DiffStat::default();
+        for line in said.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
+            stat.add(line);
+        }
+        Ok(stat)
     }
-}
-
-/// What `update-index --index-info` has to be told for the differences that `diff-tree --raw -z` names; what goes comes first, since a
-/// file may stand where a directory was.
-fn index_lines(raw: &[u8]) -> Vec<u8> {
-    let (mut gone, mut there) = (Vec::new(), Vec::new());
-    let fields: Vec<&[u8]> = raw.split(|byte| *byte == 0).collect();
-    for pair in fields.chunks_exact(2) {
-        let [row, name] = pair else { continue };
-        let mut words = row.split(|byte| *byte == b' ');
-        let (Some(mode), Some(blob)) = (words.nth(1), words.nth(1)) else { continue };
-        let lines = if mode == b"000000" { &mut gone } else { &mut there };
-        lines.extend([mode, b" ", blob, b"\t", name, b"\0"].concat());
-    }
-    gone.extend(there);
-    gone
-}
-
-/// Ends what the dead driver of the run in `directory` left running, as a resume does; gives what would not end. Blocks.
-///
-/// The caller holds the run's lock, so nobody drives it.
-pub fn end_leftovers(directory: &Path, story: &Story) -> Result<Vec<Process>, AutoError> {
-    let list = directory.join("processes");
-    let listed = leftovers::listed(&list).map_err(AutoError::file(&list))?;
-    let marks: Vec<String> = story.launches().map(|session| format!("{SESSION_ID}={session}")).collect();
-    leftovers::end(&listed, &marks, Duration::ZERO).map_err(AutoError::file("/proc"))
 }
 
 /// The top of the working tree around `directory`, if that is one of the repository around `of`, and which is not `not`.
@@ -330,6 +295,21 @@ pub async fn checkout(
     (other && common(directory).await? == common(of).await?).then_some(top)
 }
 
+/// Those of `commits` that no other of them contains, in their order.
+pub async fn independent(
+    processes: &Processes,
+    repository: &Path,
+    commits: Vec<String>,
+) -> Result<Vec<String>, AutoError> {
+    if commits.len() < 2 {
+        return Ok(commits);
+    }
+    let args = ["merge-base", "--independent"].into_iter().chain(commits.iter().map(String::as_str));
+    let said = processes.git("compare the commits", repository, &[], args).await?;
+    let heads: BTreeSet<String> = text(&said).lines().map(str::to_owned).collect();
+    Ok(commits.into_iter().filter(|commit| heads.contains(commit)).collect())
+}
+
 pub(crate) fn refused(kind: &'static str, message: impl Into<String>, hint: &str) -> AutoError {
     AutoError::Refused { kind, message: message.into(), hint: hint.to_owned() }
 }
@@ -338,9 +318,8 @@ fn text(said: &[u8]) -> String {
     String::from_utf8_lossy(said).trim().to_owned()
 }
 
-/// Some of `files` in words.
+/// The first of `files` in words.
 fn names(files: &[impl AsRef<Path>]) -> String {
-    let shown: Vec<String> = files.iter().take(5).map(|file| file.as_ref().display().to_string()).collect();
-    let more = files.len().saturating_sub(shown.len());
-    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+    let shown: Vec<String> = files.iter().map(|file| file.as_ref().display().to_string()).collect();
+    first_names(&shown)
 }

@@ -23,6 +23,14 @@ const SEE_ALL: &[&str] = &[
     "core.checkStat=default",
 ];
 
+/// Comparing two trees: the plumbing command, of which no setting of the repository changes what it prints.
+pub(crate) const COMPARE: &[&str] =
+    &["diff-tree", "-r", "--no-color", "--no-ext-diff", "--ignore-submodules=none"];
+/// The form of a patch that `git apply` takes: binary files and modes are whole in it.
+pub(crate) const PATCH: &[&str] = &["-p", "--binary", "--full-index", "--no-textconv", "--submodule=short"];
+/// Comparing two trees by the number of lines, a file each.
+pub(crate) const NUMSTAT: &[&str] = &["diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff"];
+
 /// Captures snapshots of the files of one repository's working tree.
 #[derive(Debug)]
 pub struct Snapshots {
@@ -44,6 +52,20 @@ pub struct DiffStat {
     pub added: u64,
     /// Lines that were removed.
     pub removed: u64,
+}
+
+impl DiffStat {
+    /// Adds a line of [`NUMSTAT`], and gives the file that it names. A binary file has no lines.
+    pub(crate) fn add<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
+        let mut fields = line.splitn(3, |byte| *byte == b'\t');
+        let mut number = || {
+            let field = String::from_utf8_lossy(fields.next().unwrap_or_default());
+            field.parse::<u64>().unwrap_or_default()
+        };
+        (self.added, self.removed) = (self.added + number(), self.removed + number());
+        self.files += 1;
+        fields.next()
+    }
 }
 
 impl Snapshots {
@@ -143,25 +165,9 @@ impl Snapshots {
         file: &Path,
     ) -> Result<(), AutoError> {
         let part = self.keep.join("diff.part");
-        // The plumbing command: no setting of the repository changes the form of what it prints.
-        let args = [
-            "diff-tree",
-            "-r",
-            "-p",
-            "--binary",
-            "--full-index",
-            "--find-renames",
-            "--no-color",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--ignore-submodules=none",
-            "--submodule=short",
-            base,
-            now,
-            "--",
-        ];
+        let form = [COMPARE, PATCH, &["--find-renames", base, now, "--"]].concat();
         let out = File::create(&part).map_err(AutoError::file(&part))?;
-        processes.git_to_file("compare the files", &self.root, &self.env(), args, out).await?;
+        processes.git_to_file("compare the files", &self.root, &self.env(), form, out).await?;
         let mut patch = File::open(&part).map_err(AutoError::file(&part))?;
         write_atomic_with(file, 0o600, Durability::Process, |out| std::io::copy(&mut patch, out).map(drop))
             .map_err(AutoError::file(file))?;
@@ -177,17 +183,10 @@ impl Snapshots {
         base: &str,
         now: &str,
     ) -> Result<(DiffStat, Vec<PathBuf>), AutoError> {
-        let args = ["diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", base, now, "--"];
+        let args = NUMSTAT.iter().copied().chain([base, now, "--"]);
         let (mut stat, mut names) = (DiffStat::default(), Vec::new());
         for line in self.listed(processes, args).await? {
-            let mut fields = line.splitn(3, |byte| *byte == b'\t');
-            let mut number = || {
-                let field = String::from_utf8_lossy(fields.next().unwrap_or_default());
-                field.parse::<u64>().unwrap_or_default()
-            };
-            (stat.added, stat.removed) = (stat.added + number(), stat.removed + number());
-            stat.files += 1;
-            names.extend(fields.next().map(amplihack_utils::git::path_of));
+            names.extend(stat.add(&line).map(amplihack_utils::git::path_of));
         }
         Ok((stat, names))
     }

@@ -14,10 +14,10 @@ use tokio::time::Instant;
 use crate::error::AutoError;
 use crate::process::{CommandOutput, Processes};
 use crate::snapshots::Snapshots;
+use crate::tree_diff::tree_diff;
 use crate::turns::Checked;
 
 pub use baseline::{Baseline, BaselineCheck, BaselineOutcome, baseline};
-pub(crate) use own_files::changes;
 
 /// How long a command may take where the user does not say.
 pub const TIMEOUT: Duration = Duration::from_mins(10);
@@ -167,7 +167,7 @@ pub async fn verify(
     if let (Checked::Passed, Some((snapshots, base)), Some(now)) =
         (found.outcome, context.files, now.as_deref())
     {
-        match changes(processes, snapshots, base, now).await {
+        match tree_diff(processes, snapshots.root(), &snapshots.env(), base, now).await {
             Ok(changed) => {
                 let own = own_files::of(&context.commands, context.directory, snapshots.root(), &changed);
                 found.check_changed = own.iter().map(|change| change.path.clone()).collect();

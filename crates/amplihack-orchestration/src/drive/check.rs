@@ -1,6 +1,5 @@
 //! The checks of a driven run: once before the first turn, and wherever the machine asks whether the work is done.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use amplihack_agent::event::RunOutcome;
@@ -9,6 +8,7 @@ use tokio::time::Instant;
 use super::Drive;
 use crate::error::AutoError;
 use crate::journal::Entry;
+use crate::names::first_names;
 use crate::progress::Progress;
 use crate::turn::given_up;
 use crate::turns::Stop;
@@ -45,7 +45,7 @@ impl Drive<'_> {
         self.journal.write(Entry::Baseline { baseline: baseline.clone() })?;
         self.tell(&Progress::Baseline { baseline: baseline.clone() });
         if !baseline.changed.is_empty() {
-            let names = some_of(&baseline.changed);
+            let names = first_names(&baseline.changed);
             self.notice(if self.journal.story.base.is_none() {
                 format!("the checks changed files before the first turn: {names}; the run begins after that")
             } else {
@@ -156,14 +156,4 @@ impl Drive<'_> {
         self.close(RunOutcome::Failed, error.to_string()).await?;
         Err(error)
     }
-}
-
-/// The first of `names`, and how many there are besides.
-pub(crate) fn some_of(names: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let mut text = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if let Some(more) = names.len().checked_sub(SHOWN + 1) {
-        let _ = write!(text, " and {} more", more + 1);
-    }
-    text
 }

@@ -6,20 +6,7 @@ use super::merge::Trial;
 use super::{Results, Source, refused};
 use crate::error::AutoError;
 use crate::process::Processes;
-use crate::snapshots::Snapshots;
-
-/// Patches with which files are brought in: no setting of the repository changes their form.
-const PATCH: &[&str] = &[
-    "diff-tree",
-    "-r",
-    "-p",
-    "--binary",
-    "--full-index",
-    "--no-color",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--ignore-submodules=none",
-];
+use crate::snapshots::{COMPARE, PATCH, Snapshots};
 
 impl Results<'_> {
     /// Applies the changes to the target's files, three-way where it has gone on since; gives the files.
@@ -70,7 +57,7 @@ impl Results<'_> {
             Trial::Conflicts(files) => return Err(self.conflict(&files)),
             Trial::Unknown => return Ok(None),
         };
-        let args = PATCH.iter().copied().chain([head.as_str(), tree.as_str(), "--"]);
+        let args = COMPARE.iter().chain(PATCH).copied().chain([head.as_str(), tree.as_str(), "--"]);
         to_file(self.processes, &self.target, &env, args, patch).await?;
         self.files(&env, &head, &tree).await.map(Some)
     }

@@ -1,6 +1,6 @@
 //! A run's work is thrown away, in such a way that a mistake can be undone.
 
-use super::{Results, Source, refused, text};
+use super::{Results, Source, independent, refused};
 use crate::changes::{Difference, RepositoryState, reason};
 use crate::error::AutoError;
 use crate::worktree::{Removal, Tree};
@@ -119,7 +119,7 @@ impl Results<'_> {
                 let mut parents: Vec<String> = captured.state.head.iter().cloned().chain(commit).collect();
                 parents.extend(captured.state.own_commits());
                 parents.dedup();
-                let parents = independent(self, parents).await?;
+                let parents = independent(self.processes, &self.target, parents).await?;
                 let parents: Vec<&str> = parents.iter().map(String::as_str).collect();
                 let words = super::message(&self.task, &self.id);
                 commit = Some(self.commit_tree(&tree.path, &captured.tree, &parents, &words).await?);
@@ -181,15 +181,4 @@ impl Pinned {
     fn undo(&self) -> String {
         format!("git merge {}", self.name)
     }
-}
-
-/// Those of `commits` that no other of them contains, the first one first.
-async fn independent(results: &Results<'_>, commits: Vec<String>) -> Result<Vec<String>, AutoError> {
-    if commits.len() < 2 {
-        return Ok(commits);
-    }
-    let args = ["merge-base", "--independent"].into_iter().chain(commits.iter().map(String::as_str));
-    let said = results.processes.git("compare the commits", &results.target, &[], args).await?;
-    let heads: Vec<String> = text(&said).lines().map(str::to_owned).collect();
-    Ok(commits.into_iter().filter(|commit| heads.contains(commit)).collect())
 }

@@ -4,9 +4,10 @@ use amplihack_utils::sys::Exit;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::{CheckContext, Cut, changes, told};
+use super::{CheckContext, Cut, told};
 use crate::error::AutoError;
 use crate::process::{CommandOutput, Processes};
+use crate::tree_diff::tree_diff;
 
 /// What the checks showed before the first turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,7 +112,7 @@ pub async fn baseline(
     let mut changed = Vec::new();
     if let (Some((snapshots, _)), Some(before)) = (context.files, before) {
         let after = snapshots.capture(processes).await?;
-        let all = changes(processes, snapshots, &before, &after).await?;
+        let all = tree_diff(processes, snapshots.root(), &snapshots.env(), &before, &after).await?;
         changed.extend(all.into_iter().map(|change| change.path));
     }
     Ok(Ok(Baseline { outcome: outcome.unwrap_or(BaselineOutcome::Green), checks, changed }))

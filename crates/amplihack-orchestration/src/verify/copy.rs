@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use amplihack_utils::fs::create_private_dir;
 
-use super::own_files::Change;
 use super::{Check, CheckContext, Cut, judged, looked};
 use crate::error::AutoError;
 use crate::process::Processes;
 use crate::snapshots::Snapshots;
+use crate::tree_diff::{FileChange, index_info};
 
 /// Runs the commands in a copy of the files of `now` in which `own` are the original ones.
 ///
@@ -20,7 +20,7 @@ pub(super) async fn run_originals(
     processes: &Processes,
     context: &CheckContext<'_>,
     now: &str,
-    own: &[&Change],
+    own: &[&FileChange],
 ) -> Result<Result<Vec<Check>, Cut>, AutoError> {
     let Some((snapshots, _)) = context.files else { return Ok(Ok(Vec::new())) };
     let copy = Copy { processes, snapshots, top: snapshots.scratch() };
@@ -47,25 +47,13 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    async fn make(&self, now: &str, own: &[&Change]) -> Result<(), AutoError> {
+    async fn make(&self, now: &str, own: &[&FileChange]) -> Result<(), AutoError> {
         create_private_dir(&self.top).map_err(AutoError::file(&self.top))?;
         self.git(&["read-tree", now]).await?;
-        for change in own {
-            let path = OsStr::from_bytes(&change.raw);
-            let args: Vec<&OsStr> = match &change.before {
-                Some((mode, object)) => {
-                    let args =
-                        ["update-index", "--add", "--replace", "--cacheinfo", mode, object].map(OsStr::new);
-                    args.into_iter().chain([path]).collect()
-                }
-                None => ["update-index", "--force-remove", "--"]
-                    .map(OsStr::new)
-                    .into_iter()
-                    .chain([path])
-                    .collect(),
-            };
-            self.git(&args).await?;
-        }
+        let originals = index_info(own.iter().map(|change| (&*change.raw, &change.before)));
+        let update = ["update-index", "-z", "--index-info"];
+        let (root, index) = (self.snapshots.root(), self.index());
+        self.processes.git_fed("copy the files", root, &self.env(&index), update, originals).await?;
         let mut prefix = std::ffi::OsString::from("--prefix=");
         prefix.push(self.files());
         prefix.push("/");
@@ -97,7 +85,7 @@ impl Copy<'_> {
     async fn check(
         &self,
         context: &CheckContext<'_>,
-        own: &[&Change],
+        own: &[&FileChange],
     ) -> Result<Result<Vec<Check>, Cut>, AutoError> {
         let inside = context.directory.strip_prefix(self.snapshots.root()).unwrap_or(Path::new(""));
         let directory = self.files().join(inside);
@@ -117,12 +105,17 @@ impl Copy<'_> {
     }
 
     async fn git<A: AsRef<OsStr>>(&self, args: &[A]) -> Result<(), AutoError> {
-        let mut env: Vec<(&'static str, PathBuf)> =
-            self.snapshots.env().into_iter().map(|(name, value)| (name, value.to_owned())).collect();
-        env.retain(|(name, _)| *name != "GIT_INDEX_FILE");
-        env.push(("GIT_INDEX_FILE", self.top.join("index")));
-        let env: Vec<(&str, &Path)> = env.iter().map(|(name, value)| (*name, value.as_path())).collect();
-        self.processes.git("copy the files", self.snapshots.root(), &env, args).await.map(drop)
+        let (root, index) = (self.snapshots.root(), self.index());
+        self.processes.git("copy the files", root, &self.env(&index), args).await.map(drop)
+    }
+
+    fn index(&self) -> PathBuf {
+        self.top.join("index")
+    }
+
+    /// The environment of the snapshots, with an index of the copy's own.
+    fn env<'a>(&'a self, index: &'a Path) -> [(&'static str, &'a Path); 4] {
+        self.snapshots.env().map(|(name, value)| (name, if name == "GIT_INDEX_FILE" { index } else { value }))
     }
 
     fn files(&self) -> PathBuf {

@@ -10,9 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use amplihack_policy::Limits;
 use amplihack_policy::shell::{Command, RedirectKind, commands};
 
-use crate::error::AutoError;
-use crate::process::Processes;
-use crate::snapshots::Snapshots;
+use crate::tree_diff::FileChange;
 
 /// Programs that look at what they are given: what they name is the work, not the check.
 const LOOKS: &[&str] = &[
@@ -70,58 +68,21 @@ const MOST_SCRIPTS: usize = 32;
 /// The longest script that is read, in bytes.
 const MAX_SCRIPT: u64 = 256 * 1024;
 
-/// A file that differs between two snapshots.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
-    /// Its path from the top of the repository, for people.
-    pub(crate) path: String,
-    /// The path as git has it.
-    pub(crate) raw: Vec<u8>,
-    /// Its mode and object in the first snapshot; `None` for one that is new.
-    pub(crate) before: Option<(String, String)>,
-}
-
-/// What differs between two snapshots.
-pub(crate) async fn changes(
-    processes: &Processes,
-    snapshots: &Snapshots,
-    before: &str,
-    after: &str,
-) -> Result<Vec<Change>, AutoError> {
-    let args = ["diff", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", before, after, "--"];
-    let said = processes.git("compare the files", snapshots.root(), &snapshots.env(), args).await?;
-    Ok(parse(&said))
-}
-
-/// `:OLDMODE NEWMODE OLD NEW STATUS`, then the path, each with a NUL behind it.
-fn parse(said: &[u8]) -> Vec<Change> {
-    let mut fields = said.split(|byte| *byte == 0);
-    let mut found = Vec::new();
-    while let (Some(head), Some(raw)) = (fields.next(), fields.next()) {
-        let head = String::from_utf8_lossy(head);
-        let mut words = head.trim_start_matches(':').split(' ');
-        let (mode, object) = (words.next().unwrap_or_default(), words.nth(1).unwrap_or_default());
-        let before = mode.bytes().any(|digit| digit != b'0').then(|| (mode.to_owned(), object.to_owned()));
-        found.push(Change { path: String::from_utf8_lossy(raw).into_owned(), raw: raw.to_owned(), before });
-    }
-    found
-}
-
 /// Those of `changed` that a check of `texts`, run in `directory` of the repository `root`, is or reads.
 pub(super) fn of<'a>(
     texts: &[&str],
     directory: &Path,
     root: &Path,
-    changed: &'a [Change],
-) -> Vec<&'a Change> {
+    changed: &'a [FileChange],
+) -> Vec<&'a FileChange> {
     let mut reader = Reader { root, named: BTreeSet::new(), compared: BTreeSet::new(), runs: false, read: 0 };
     for text in texts {
         reader.script(text, directory);
     }
-    let own = |change: &&Change| {
+    let own = |change: &&FileChange| {
         let path = Path::new(OsStr::from_bytes(&change.raw));
         reader.named.contains(path)
-            || (change.before.is_some() && reader.compared.contains(path))
+            || (change.before.exists() && reader.compared.contains(path))
             || (reader.runs && is_of_tests(&change.path))
     };
     changed.iter().filter(own).collect()
@@ -260,12 +221,14 @@ fn is_of_tests(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree_diff::entry;
 
-    fn changed(paths: &[&str]) -> Vec<Change> {
-        let one = |path: &&str| Change {
+    fn changed(paths: &[&str]) -> Vec<FileChange> {
+        let one = |path: &&str| FileChange {
             path: (*path).to_owned(),
             raw: path.as_bytes().to_owned(),
-            before: (!path.starts_with("new")).then(|| ("100644".to_owned(), "0".to_owned())),
+            before: entry(!path.starts_with("new")),
+            after: entry(true),
         };
         paths.iter().map(one).collect()
     }
@@ -343,14 +306,5 @@ mod tests {
             ]
         );
         assert_eq!(own(root, "test -e tests/a.rs", &paths), [""; 0]);
-    }
-
-    #[test]
-    fn what_git_lists_is_read_with_its_objects() {
-        let raw = b":100644 100755 aaa bbb M\0a b\xff\0:000000 100644 000 ccc A\0n\n\0";
-        let found = parse(raw);
-        assert_eq!(found[0].raw, b"a b\xff");
-        assert_eq!(found[0].before, Some(("100644".to_owned(), "aaa".to_owned())));
-        assert_eq!((found[1].path.as_str(), &found[1].before), ("n\n", &None));
     }
 }

@@ -68,10 +68,8 @@ impl Bounds {
     pub(super) fn used(&self, session: &str, used: &Used) -> Totals {
         let mut meter = Meter::new(self.prices.clone());
         meter.add(used);
-        if let (Some(_), Some(agent)) = (self.budget.usd, meter.without_price()) {
-            self.shared.close(format!(
-                "--budget-usd cannot be kept: {agent} does not report the cost of its tokens, and prices.{agent} is not configured"
-            ));
+        if let Some(reason) = self.budget.unknown_cost(&meter) {
+            self.shared.close(reason);
         }
         let totals = meter.totals();
         self.shared.ended(session, &totals);

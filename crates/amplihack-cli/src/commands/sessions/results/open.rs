@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use amplihack_orchestration::changes::RepositoryState;
 use amplihack_orchestration::drive::diff_path;
+use amplihack_orchestration::drive::end_leftovers;
 use amplihack_orchestration::journal::{Story, all, read};
-use amplihack_orchestration::results::{Results, Source, checkout, end_leftovers};
+use amplihack_orchestration::results::{Results, Source, checkout, independent};
 use amplihack_orchestration::worktree::Tree;
 use amplihack_orchestration::{AutoError, Processes};
 use amplihack_remote::{Client, SessionManager};
@@ -343,17 +344,13 @@ async fn fetched(
         .filter_map(|line| line.split_once(" refs/remotes/"))
         .map(|(commit, name)| (commit.to_owned(), name.to_owned()))
         .collect();
-    if all.is_empty() {
-        return Ok(all);
-    }
-    let args =
-        ["merge-base", "--independent"].into_iter().chain(all.iter().map(|(commit, _)| commit.as_str()));
-    let heads = processes.git("compare the branches", repository, &[], args).await?;
-    let heads = String::from_utf8_lossy(&heads).into_owned();
-    let mut heads: Vec<&str> = heads.lines().collect();
+    let commits = all.iter().map(|(commit, _)| commit.clone()).collect();
+    let mut heads = independent(processes, repository, commits).await?;
+    // Two names of one commit are one work.
+    heads.sort_unstable();
+    heads.dedup();
     let mut found = Vec::new();
     for (commit, name) in all {
-        // Two names of one commit are one work.
         if let Some(at) = heads.iter().position(|head| *head == commit) {
             heads.remove(at);
             found.push((commit, name));
