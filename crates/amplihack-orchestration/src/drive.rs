@@ -31,7 +31,7 @@ use crate::budget::SharedBudget;
 use crate::changes::RepositoryState;
 use crate::claim::SCHEMA;
 use crate::error::AutoError;
-use crate::extension::Extension;
+use crate::extension::RunExtension;
 use crate::journal::{Entry, Journal, Story};
 use crate::process::Processes;
 use crate::progress::{Progress, headline};
@@ -168,7 +168,7 @@ pub(crate) fn recorded(id: &SessionId, story: &Story) -> Option<Summary> {
 
 /// Continues the run `id`: at the turn that was in flight if its driver died, and after any end but a success with the bounds of
 /// `extension`, or those that it had anew. A run that is complete answers with its summary, and nothing is started.
-pub async fn resume(place: Place<'_>, id: SessionId, extension: Extension) -> Result<Summary, AutoError> {
+pub async fn resume(place: Place<'_>, id: SessionId, extension: RunExtension) -> Result<Summary, AutoError> {
     let home = place.env.amplihack_home().ok_or(AutoError::NoHome)?;
     let directory = id.directory(&home);
     // Looked at first: a lock file must not make a run of nothing.

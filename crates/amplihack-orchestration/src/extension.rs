@@ -10,7 +10,7 @@ use crate::spec::Spec;
 /// New bounds of a run that continues, counted from there. What is `None` holds as it is, and begins anew.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Extension {
+pub struct RunExtension {
     /// So many more turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
@@ -43,7 +43,7 @@ pub struct Extension {
     pub max_calls: Option<u32>,
 }
 
-impl Extension {
+impl RunExtension {
     /// The bounds with which a run of `spec` begins.
     pub fn of(spec: &Spec) -> Self {
         Self {

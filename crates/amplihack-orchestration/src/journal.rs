@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Used;
 use crate::error::AutoError;
-use crate::extension::Extension;
+use crate::extension::RunExtension;
 use crate::prompts::shortened;
 use crate::snapshots::DiffStat;
 use crate::spec::Spec;
@@ -77,7 +77,7 @@ pub enum Entry {
     /// The run continues after its end, or gets new bounds.
     Continued {
         /// Its bounds from here on.
-        extension: Extension,
+        extension: RunExtension,
     },
     /// Its worktree is about to be removed, since nothing would be lost with it.
     WorktreeRemoved,

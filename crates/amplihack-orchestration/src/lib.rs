@@ -32,7 +32,7 @@ pub use amplihack_launcher::budget;
 pub(crate) use amplihack_launcher::live;
 pub use drive::{Place, Summary, begin, complete, resume};
 pub use error::AutoError;
-pub use extension::Extension;
+pub use extension::RunExtension;
 pub use process::Processes;
 pub use progress::{Progress, headline};
 pub use spec::Spec;

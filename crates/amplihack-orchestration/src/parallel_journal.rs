@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Budget, SharedBudget, tokens};
 use crate::drive::{Place, Summary, begin_as, recorded, resume};
 use crate::error::AutoError;
-use crate::extension::Extension;
+use crate::extension::RunExtension;
 use crate::journal::{self, Story};
 use crate::progress::Progress;
 use crate::race::Lane;
@@ -32,7 +32,7 @@ const FILE: &str = "parallel.jsonl";
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
-enum Entry {
+enum GroupEntry {
     /// Several runs were asked for.
     Began {
         /// Their tasks, in order.
@@ -67,7 +67,7 @@ enum Entry {
 struct Line {
     at: Timestamp,
     #[serde(flatten)]
-    entry: Entry,
+    entry: GroupEntry,
 }
 
 /// Several runs that were begun together.
@@ -95,7 +95,7 @@ impl RunGroup {
         create_private_dir(&directory).map_err(AutoError::file(&directory))?;
         let lock = hold(&directory, &id)?;
         let mut log = JsonLog::open(&directory.join(FILE))?;
-        let entry = Entry::Began { specs: specs.clone(), max, race };
+        let entry = GroupEntry::Began { specs: specs.clone(), max, race };
         log.append_value(&Line { at: Timestamp::now(), entry })?;
         let budget = given(&specs);
         Ok(Self { id, specs, max, race, budget, runs: BTreeMap::new(), log, _lock: lock })
@@ -113,11 +113,13 @@ impl RunGroup {
             form::check(&path, &line, FORM).map_err(LogError::from)?;
             // A line that this version does not know, and that does not ask to be known.
             match serde_json::from_slice(&line) {
-                Ok(Line { entry: Entry::Began { specs, max, race }, .. }) => began = Some((specs, max, race)),
-                Ok(Line { entry: Entry::Run { task, run }, .. }) => {
+                Ok(Line { entry: GroupEntry::Began { specs, max, race }, .. }) => {
+                    began = Some((specs, max, race));
+                }
+                Ok(Line { entry: GroupEntry::Run { task, run }, .. }) => {
                     runs.extend(SessionId::parse(&run).map(|run| (task, run)));
                 }
-                Ok(Line { entry: Entry::Bounded { budget }, .. }) => bounded = Some(budget),
+                Ok(Line { entry: GroupEntry::Bounded { budget }, .. }) => bounded = Some(budget),
                 _ => {}
             }
         }
@@ -146,7 +148,7 @@ impl RunGroup {
 
     /// The budget of all its runs together, if there is one. What `extension` gives counts from what is used. So does what its tasks
     /// were given once each of them has ended; until then, the budget stays what it is.
-    pub fn budget(&mut self, env: &Env, extension: &Extension) -> Result<Option<SharedBudget>, AutoError> {
+    pub fn budget(&mut self, env: &Env, extension: &RunExtension) -> Result<Option<SharedBudget>, AutoError> {
         let given = given(&self.specs);
         let stories = self.stories(env);
         let mut used = Totals::default();
@@ -166,7 +168,7 @@ impl RunGroup {
         };
         if budget != self.budget {
             // What is left of it still holds after a kill.
-            self.write(Entry::Bounded { budget })?;
+            self.write(GroupEntry::Bounded { budget })?;
             self.budget = budget;
         }
         let shared = budget.is_set().then(|| SharedBudget::new(budget, self.max.min(self.specs.len())));
@@ -182,17 +184,17 @@ impl RunGroup {
     pub fn ended(&mut self, task: usize, end: &Result<Summary, AutoError>) -> Result<(), AutoError> {
         use amplihack_utils::error::Explain;
         let end = end.as_ref().map_or_else(Explain::kind, |summary| summary.end.name()).to_owned();
-        self.write(Entry::Ended { task, end })
+        self.write(GroupEntry::Ended { task, end })
     }
 
-    fn write(&mut self, entry: Entry) -> Result<(), AutoError> {
+    fn write(&mut self, entry: GroupEntry) -> Result<(), AutoError> {
         Ok(self.log.append_value(&Line { at: Timestamp::now(), entry })?)
     }
 
     /// The id of a new run of task `number`, written down before it is used.
     fn new_run(&mut self, number: usize) -> Result<SessionId, AutoError> {
         let id = new_session_id().map_err(AutoError::file("/dev/urandom"))?;
-        self.write(Entry::Run { task: number, run: id.to_string() })?;
+        self.write(GroupEntry::Run { task: number, run: id.to_string() })?;
         self.runs.insert(number, id.clone());
         Ok(id)
     }
@@ -237,7 +239,7 @@ pub async fn carry_out(
     place: Place<'_>,
     group: &RefCell<RunGroup>,
     number: usize,
-    extension: &Extension,
+    extension: &RunExtension,
 ) -> Result<Summary, AutoError> {
     let home = place.env.amplihack_home().ok_or(AutoError::NoHome)?;
     let known = group.borrow().run(number).cloned();
@@ -267,7 +269,7 @@ pub async fn carry_out(
         return Err(AutoError::Interrupted { signal });
     }
     let Some(mut spec) = group.borrow().specs.get(number).cloned() else { return Err(AutoError::GivenUp) };
-    let extension = extension.clone().or(&Extension::of(&spec));
+    let extension = extension.clone().or(&RunExtension::of(&spec));
     extension.apply(&mut spec, 0, 0.0);
     spec.max_turns = extension.max_turns.unwrap_or(spec.max_turns);
     let id = match id {

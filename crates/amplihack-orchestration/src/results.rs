@@ -6,12 +6,13 @@
 mod apply;
 mod commit;
 mod discard;
+mod locate;
 mod merge;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use amplihack_utils::git::{path, path_of};
+use amplihack_utils::git::path_of;
 
 use crate::changes::RepositoryState;
 use crate::error::AutoError;
@@ -21,13 +22,14 @@ use crate::snapshots::{COMPARE, DiffStat, NUMSTAT, PATCH, Snapshots};
 use crate::tree_diff::{index_info, tree_diff};
 use crate::worktree::Tree;
 
-pub use commit::{Committed, message};
-pub use discard::Discarded;
-pub use merge::Merged;
+pub use commit::{CommitMade, message};
+pub use discard::DiscardMade;
+pub use locate::{branches_below, checkout};
+pub use merge::MergeMade;
 
 /// Where the work lies.
 #[derive(Debug, Clone)]
-pub enum Source {
+pub enum ResultSource {
     /// In a worktree of the run's own, with what is not committed there.
     Worktree(Tree),
     /// In a commit, with the name that it has for people.
@@ -55,7 +57,7 @@ pub struct Results<'a> {
     /// The files that it began with, where they were other than that commit.
     pub base_tree: Option<String>,
     /// Where the work lies.
-    pub source: Source,
+    pub source: ResultSource,
     /// The working tree that it is taken into.
     pub target: PathBuf,
     /// A directory for what is needed meanwhile; it is the caller's to remove.
@@ -97,20 +99,20 @@ impl Results<'_> {
         };
         let out = std::fs::File::create(file).map_err(AutoError::file(file))?;
         match &self.source {
-            Source::Worktree(tree) => {
+            ResultSource::Worktree(tree) => {
                 let captured = self.capture(tree).await?;
                 let args = compare(&tree.start, &captured.tree);
                 let env = captured.snapshots.env();
                 self.processes.git_to_file("compare the files", &tree.path, &env, args, out).await
             }
-            Source::Commit { commit, .. } => {
+            ResultSource::Commit { commit, .. } => {
                 let args = compare(self.base()?, commit);
                 self.processes.git_to_file("compare the files", &self.target, &[], args, out).await
             }
-            Source::Patch(patch) if form == DiffForm::Patch => {
+            ResultSource::Patch(patch) if form == DiffForm::Patch => {
                 std::fs::copy(patch, file).map(drop).map_err(AutoError::file(patch))
             }
-            Source::Patch(patch) => {
+            ResultSource::Patch(patch) => {
                 let how = if form == DiffForm::Stat { "--stat=80" } else { "--numstat" };
                 let args = ["apply", how, "--", &patch.to_string_lossy()];
                 self.processes.git_to_file("read the diff", &self.scratch, &[], args, out).await
@@ -278,25 +280,8 @@ impl Results<'_> {
     }
 }
 
-/// The top of the working tree around `directory`, if that is one of the repository around `of`, and which is not `not`.
-pub async fn checkout(
-    processes: &Processes,
-    directory: &Path,
-    of: &Path,
-    not: Option<&Path>,
-) -> Option<PathBuf> {
-    let common = async |directory: &Path| {
-        let args = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
-        Some(path(&processes.git("look for the repository", directory, &[], args).await.ok()?))
-    };
-    let top = ["rev-parse", "--path-format=absolute", "--show-toplevel"];
-    let top = path(&processes.git("look for the repository", directory, &[], top).await.ok()?);
-    let other = not.is_none_or(|not| not.canonicalize().ok() != top.canonicalize().ok());
-    (other && common(directory).await? == common(of).await?).then_some(top)
-}
-
 /// Those of `commits` that no other of them contains, in their order.
-pub async fn independent(
+async fn independent(
     processes: &Processes,
     repository: &Path,
     commits: Vec<String>,

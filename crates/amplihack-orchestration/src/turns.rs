@@ -45,7 +45,7 @@ pub struct Rules {
 /// What became of the files in a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Files {
+pub enum TurnFiles {
     /// They are other than before it.
     Changed,
     /// They are as before it.
@@ -163,7 +163,7 @@ pub enum TurnInput {
         /// Its answer.
         answer: Answer,
         /// What became of the files.
-        files: Files,
+        files: TurnFiles,
     },
     /// A verification has ended.
     Checked {
@@ -368,7 +368,7 @@ impl Turns {
         }
     }
 
-    fn answered(&mut self, answer: Answer, files: Files) -> TurnOutput {
+    fn answered(&mut self, answer: Answer, files: TurnFiles) -> TurnOutput {
         let Answer { run, cut, claim, alive, resumed, denials } = answer;
         if self.rules.end_on_denial && denials > 0 {
             return self.end(RunOutcome::Denied, "a call was denied");
@@ -387,7 +387,7 @@ impl Turns {
             return self.conclude(run.outcome(), run.reason());
         }
         self.failures = 0;
-        let in_vain = denials > 0 && files == Files::Unchanged && is_work(self.phase);
+        let in_vain = denials > 0 && files == TurnFiles::Unchanged && is_work(self.phase);
         self.denied_in_vain = if in_vain { self.denied_in_vain + 1 } else { 0 };
         self.unclaimed = claim.is_none();
         self.no_change_asked = claim.as_ref().and_then(|claim| claim.changes) == Some(false);
@@ -400,11 +400,16 @@ impl Turns {
                 self.conclude(RunOutcome::Failed, "the agent reports that it cannot continue")
             }
             // A check that passed before would pass in the middle of the work, too.
-            None if self.rules.has_checks && files == Files::Changed && self.green_before != Some(true) => {
+            None if self.rules.has_checks
+                && files == TurnFiles::Changed
+                && self.green_before != Some(true) =>
+            {
                 TurnOutput::Verify
             }
             // Nothing was done about what the check found.
-            None if self.rules.has_checks && self.refuted && files == Files::Unchanged => TurnOutput::Verify,
+            None if self.rules.has_checks && self.refuted && files == TurnFiles::Unchanged => {
+                TurnOutput::Verify
+            }
             Some(Status::Working) | None if self.denied_in_vain > 1 => self.conclude(
                 RunOutcome::Stalled,
                 "calls were denied in two turns in a row, and no file changed in them",

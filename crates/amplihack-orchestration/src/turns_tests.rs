@@ -13,11 +13,11 @@ fn claims(status: Status) -> TurnInput {
 }
 
 fn answered(answer: Answer) -> TurnInput {
-    TurnInput::Answered { answer, files: Files::Unknown }
+    TurnInput::Answered { answer, files: TurnFiles::Unknown }
 }
 
 /// A turn without a status, after which the files are so.
-fn silent(files: Files) -> TurnInput {
+fn silent(files: TurnFiles) -> TurnInput {
     TurnInput::Answered { answer: answer(success(), None), files }
 }
 
@@ -252,16 +252,16 @@ fn a_turn_that_forgets_its_status_is_checked_if_it_changed_files() {
     };
     for green in [None, Some(false)] {
         let mut turns = begun(green, CHECKED);
-        assert_eq!(turns.step(silent(Files::Changed)), TurnOutput::Verify);
+        assert_eq!(turns.step(silent(TurnFiles::Changed)), TurnOutput::Verify);
         assert_eq!(phase(&turns.clone().step(checked(Checked::Refuted))), Phase::Plan);
         assert_eq!(end(&turns.step(changed(Checked::Passed, true))), RunOutcome::Verified);
     }
     // What passed before passes in the middle of the work as well.
-    assert_eq!(phase(&begun(Some(true), CHECKED).step(silent(Files::Changed))), Phase::Plan);
-    assert_eq!(phase(&begun(None, CHECKED).step(silent(Files::Unchanged))), Phase::Plan);
-    assert_eq!(phase(&begun(None, RULES).step(silent(Files::Changed))), Phase::Plan);
+    assert_eq!(phase(&begun(Some(true), CHECKED).step(silent(TurnFiles::Changed))), Phase::Plan);
+    assert_eq!(phase(&begun(None, CHECKED).step(silent(TurnFiles::Unchanged))), Phase::Plan);
+    assert_eq!(phase(&begun(None, RULES).step(silent(TurnFiles::Changed))), Phase::Plan);
     let mut turns = begun(Some(false), Rules { direct: true, ..CHECKED });
-    assert_eq!(turns.step(silent(Files::Changed)), TurnOutput::Verify);
+    assert_eq!(turns.step(silent(TurnFiles::Changed)), TurnOutput::Verify);
     assert_eq!(phase(&turns.step(checked(Checked::Refuted))), Phase::Adjust);
 }
 
@@ -290,9 +290,9 @@ fn turns_that_lead_nowhere_are_a_stall() {
     assert_eq!(end(&turns.clone().step(again.clone())), RunOutcome::Stalled);
     let mut silent_one = Turns::new(Rules { direct: true, ..CHECKED });
     let _ = silent_one.step(TurnInput::Begin);
-    let _ = silent_one.step(silent(Files::Changed));
+    let _ = silent_one.step(silent(TurnFiles::Changed));
     let _ = silent_one.step(checked(Checked::Refuted));
-    assert_eq!(silent_one.step(silent(Files::Unchanged)), TurnOutput::Verify);
+    assert_eq!(silent_one.step(silent(TurnFiles::Unchanged)), TurnOutput::Verify);
     assert_eq!(end(&silent_one.step(again)), RunOutcome::Stalled);
     // Denied twice in a row without a change; a plan needs none.
     let denied = |files| TurnInput::Answered {
@@ -302,12 +302,12 @@ fn turns_that_lead_nowhere_are_a_stall() {
     let mut turns = Turns::new(Rules { max_turns: 9, ..RULES });
     let _ = turns.step(TurnInput::Begin);
     for expected in [Phase::Plan, Phase::Execute, Phase::GoOn] {
-        assert_eq!(phase(&turns.step(denied(Files::Unchanged))), expected);
+        assert_eq!(phase(&turns.step(denied(TurnFiles::Unchanged))), expected);
     }
     let mut other = turns.clone();
-    assert_eq!(end(&turns.step(denied(Files::Unchanged))), RunOutcome::Stalled);
-    assert_eq!(phase(&other.step(denied(Files::Changed))), Phase::GoOn);
-    assert_eq!(phase(&other.step(denied(Files::Unchanged))), Phase::GoOn);
+    assert_eq!(end(&turns.step(denied(TurnFiles::Unchanged))), RunOutcome::Stalled);
+    assert_eq!(phase(&other.step(denied(TurnFiles::Changed))), Phase::GoOn);
+    assert_eq!(phase(&other.step(denied(TurnFiles::Unchanged))), Phase::GoOn);
 }
 
 #[test]
@@ -345,8 +345,8 @@ fn any_input() -> impl Strategy<Value = TurnInput> {
     let answered = (turn_end, proptest::option::of(status), flags, 0_u32..3).prop_map(
         |(end, status, (alive, resumed, cut), denials)| {
             let answer = Answer { cut, alive, resumed, denials, ..answer(end, status) };
-            let files =
-                [Files::Changed, Files::Unchanged, Files::Unknown][usize::from(alive) + usize::from(resumed)];
+            let files = [TurnFiles::Changed, TurnFiles::Unchanged, TurnFiles::Unknown]
+                [usize::from(alive) + usize::from(resumed)];
             TurnInput::Answered { answer, files }
         },
     );

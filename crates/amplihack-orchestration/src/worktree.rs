@@ -43,7 +43,7 @@ pub struct Tree {
 
 /// The outcome of the removal of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Removal {
+pub enum WorktreeRemoval {
     /// It held nothing, and is gone.
     Removed,
     /// It is kept, and why.
@@ -209,7 +209,7 @@ impl Tree {
     }
 
     /// Removes the worktree and its branch, whatever they hold: it is known that nothing would be lost with them, or that it may be.
-    pub async fn remove(&self, processes: &Processes) -> Result<Removal, AutoError> {
+    pub async fn remove(&self, processes: &Processes) -> Result<WorktreeRemoval, AutoError> {
         let tip = self.tip(processes).await?;
         self.remove_if(processes, tip.as_deref(), async || Ok(None)).await
     }
@@ -223,7 +223,7 @@ impl Tree {
         processes: &Processes,
         tip: Option<&str>,
         why_not: impl AsyncFnOnce() -> Result<Option<String>, AutoError>,
-    ) -> Result<Removal, AutoError> {
+    ) -> Result<WorktreeRemoval, AutoError> {
         let _turn = ONE_AT_A_TIME.lock().await;
         let path = self.path.to_string_lossy();
         let remove = ["worktree", "remove", &*path];
@@ -231,28 +231,28 @@ impl Tree {
         let removed = processes.git_says(&self.repository, &[], remove).await?;
         if !removed.exit.success() || removed.late {
             if let Some(why) = why_not().await? {
-                return Ok(Removal::Kept(why));
+                return Ok(WorktreeRemoval::Kept(why));
             }
             match processes.git("remove a worktree", &self.repository, &[], force).await {
                 Ok(_) => {}
                 // Somebody else was faster, or only git's own record of it was in the way.
                 Err(AutoError::Git { .. }) if !self.is_there() => {}
-                Err(AutoError::Git { said, .. }) => return Ok(Removal::Kept(said)),
+                Err(AutoError::Git { said, .. }) => return Ok(WorktreeRemoval::Kept(said)),
                 Err(error) => return Err(error),
             }
         }
         if self.is_there() {
-            return Ok(Removal::Kept("git left its directory".to_owned()));
+            return Ok(WorktreeRemoval::Kept("git left its directory".to_owned()));
         }
         if let Some(moved) = self.moved(processes).await? {
-            return Ok(Removal::Kept(format!("it was moved to {}", moved.path.display())));
+            return Ok(WorktreeRemoval::Kept(format!("it was moved to {}", moved.path.display())));
         }
         if let Some(tip) = tip {
             let name = format!("refs/heads/{}", self.branch);
             // One that names another commit by now stays: it holds what nobody has looked at.
             processes.git_says(&self.repository, &[], ["update-ref", "-d", &name, tip]).await?;
         }
-        Ok(Removal::Removed)
+        Ok(WorktreeRemoval::Removed)
     }
 
     /// The worktree where git has it now, if an agent moved it: git's own record of it keeps its first name.

@@ -3,7 +3,7 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use amplihack_utils::sys::interrupts::{self, Delivered, ENDING};
+use amplihack_utils::sys::interrupts::{self, DeliveredSignals, ENDING};
 use amplihack_utils::sys::{self, Signal};
 use tokio::signal::unix::{self, SignalKind};
 
@@ -85,8 +85,8 @@ impl Interrupts {
 }
 
 /// The first of the deliveries beyond `taken`, which counts as taken then.
-fn take(taken: &mut [u32; 4], repeated: bool, delivered: &Delivered) -> Option<Signal> {
-    let Delivered { first, counts } = *delivered;
+fn take(taken: &mut [u32; 4], repeated: bool, delivered: &DeliveredSignals) -> Option<Signal> {
+    let DeliveredSignals { first, counts } = *delivered;
     let rest = ENDING.iter().zip(taken.iter_mut().zip(counts));
     let mut found: Vec<_> = rest.filter(|(_, (taken, count))| **taken != *count).collect();
     found.sort_by_key(|(signal, _)| Some(**signal) != first);
@@ -191,8 +191,8 @@ mod tests {
     const TERM: usize = 2;
     const HUP: usize = 3;
 
-    fn delivered(first: Signal, counts: [u32; 4]) -> Delivered {
-        Delivered { first: Some(first), counts }
+    fn delivered(first: Signal, counts: [u32; 4]) -> DeliveredSignals {
+        DeliveredSignals { first: Some(first), counts }
     }
 
     #[test]

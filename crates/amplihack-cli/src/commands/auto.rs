@@ -11,7 +11,7 @@ use amplihack_orchestration::budget::SharedBudget;
 use amplihack_orchestration::race::Lane;
 use amplihack_orchestration::worktree::WorktreeOptions;
 use amplihack_orchestration::{
-    AutoError, Extension, Place, Progress, Spec, append::append, begin, complete, journal, resume,
+    AutoError, Place, Progress, RunExtension, Spec, append::append, begin, complete, journal, resume,
 };
 use amplihack_session::Interrupts;
 use amplihack_utils::agent_binary::{System, resolve_in};
@@ -122,7 +122,7 @@ fn continued(
 }
 
 /// What a run that continues gets on the command line of its resume.
-pub(super) fn extension(running: Running, unattended: Unattended) -> Result<Extension, Failure> {
+pub(super) fn extension(running: Running, unattended: Unattended) -> Result<RunExtension, Failure> {
     // By name, so that no option is forgotten here.
     let Unattended {
         verify,
@@ -164,7 +164,7 @@ pub(super) fn extension(running: Running, unattended: Unattended) -> Result<Exte
             "leave it out, or start a new run",
         ));
     }
-    Ok(Extension {
+    Ok(RunExtension {
         max_turns,
         tokens: budget_tokens,
         usd: budget_usd,
@@ -315,7 +315,7 @@ impl<'a> House<'a> {
 /// What is to be driven.
 enum Work {
     Begin(Box<Spec>),
-    Resume(SessionId, Box<Extension>),
+    Resume(SessionId, Box<RunExtension>),
 }
 
 /// Without leave most agents write nothing; that is said once.

@@ -10,7 +10,7 @@ use amplihack_orchestration::parallel::{Job, at_once, is_ambiguous, tasks, title
 use amplihack_orchestration::parallel_journal::{self, RunGroup, carry_out};
 use amplihack_orchestration::race::{Race, code};
 use amplihack_orchestration::turns::Checked;
-use amplihack_orchestration::{AutoError, Extension, Progress, Spec, Summary};
+use amplihack_orchestration::{AutoError, Progress, RunExtension, Spec, Summary};
 use amplihack_session::Interrupts;
 use amplihack_utils::env::Env;
 use amplihack_utils::error::Explain;
@@ -64,7 +64,7 @@ pub(crate) fn run(args: ParallelArgs, env: &Env) -> Result<u8, Failure> {
     // In a race all have to be under way, whatever else was asked for.
     let max = if race { specs.len() } else { usize::try_from(max).unwrap_or(1) };
     let home = env.amplihack_home().ok_or(AutoError::NoHome)?;
-    finish(&house, RunGroup::begin(&home, specs, max, race)?, &Extension::default(), running.json)
+    finish(&house, RunGroup::begin(&home, specs, max, race)?, &RunExtension::default(), running.json)
 }
 
 /// Continues the group of runs that is meant by `id`, in the directory that is recorded for it.
@@ -86,7 +86,7 @@ fn continued(
 }
 
 /// Carries a group of runs out, prints its table, and returns the exit code.
-fn finish(house: &House<'_>, group: RunGroup, extension: &Extension, json: bool) -> Result<u8, Failure> {
+fn finish(house: &House<'_>, group: RunGroup, extension: &RunExtension, json: bool) -> Result<u8, Failure> {
     let (id, specs, race) = (group.id.clone(), group.specs.clone(), group.race);
     show_tasks(&specs, race, json)?;
     if json {
@@ -152,7 +152,7 @@ struct Results {
 fn drive(
     house: &House<'_>,
     mut group: RunGroup,
-    extension: &Extension,
+    extension: &RunExtension,
     json: bool,
 ) -> Result<Results, Failure> {
     let (tasks, max, racing) = (group.specs.len(), group.max, group.race);
@@ -282,16 +282,15 @@ impl TaskRow<'_> {
     /// The line of the table, and the lines below it.
     fn text(&self, race: bool) -> String {
         let number = self.number + 1;
+        let words = first_words(&self.spec.task, WORDS);
         let summary = match self.result {
             Ok(summary) => summary,
             Err(error) => {
-                let words = first_words(&self.spec.task, WORDS);
                 let end = if is_begun(error) { "failed" } else { "not begun" };
                 return row([&number.to_string(), &words, end, "-", "-", "-"])
                     + &format!("      {}: {error}\n", self.spec.agent);
             }
         };
-        let words = first_words(&self.spec.task, WORDS);
         let end = format!("{}{}", summary.end.name(), if race && self.won { " (won)" } else { "" });
         let changed = match summary.stat {
             Some(stat) if stat.files > 0 => diff_size(stat),

@@ -16,9 +16,9 @@ use crate::error::AutoError;
 use crate::journal::{Entry, Story};
 use crate::progress::Progress;
 use crate::race::Lane;
-use crate::results::{Committed, Results, Source, message};
+use crate::results::{CommitMade, ResultSource, Results, message};
 use crate::snapshots::DiffStat;
-use crate::worktree::{Removal, Tree};
+use crate::worktree::{Tree, WorktreeRemoval};
 
 /// What a run changed.
 struct Changes {
@@ -209,15 +209,11 @@ impl Drive<'_> {
         changes: Option<&Changes>,
     ) -> Result<(Option<Tree>, Option<String>), AutoError> {
         let Some(tree) = self.journal.story.worktree.clone() else { return Ok((None, None)) };
-        let again = |error| match error {
-            AutoError::Interrupted { signal } => Ok(format!("signal {} came again", signal.as_raw())),
-            error @ AutoError::Git { .. } => Ok(format!("what it holds cannot be told: {error}")),
-            error => Err(error),
-        };
+        let again = |signal: Signal| format!("signal {} came again", signal.as_raw());
         let mut why = match self.try_removal(&tree, changes).await {
-            Ok(Removal::Removed) => return Ok((None, None)),
-            Ok(Removal::Kept(why)) => why,
-            Err(error @ AutoError::Interrupted { .. }) => again(error)?,
+            Ok(WorktreeRemoval::Removed) => return Ok((None, None)),
+            Ok(WorktreeRemoval::Kept(why)) => why,
+            Err(AutoError::Interrupted { signal }) => again(signal),
             // Whatever hinders the removal, the run has an end.
             Err(error) => format!("it cannot be removed: {error}"),
         };
@@ -230,20 +226,25 @@ impl Drive<'_> {
             Err(error @ (AutoError::Git { .. } | AutoError::Refused { .. })) => {
                 self.notice(format!("not committed: {error}"));
             }
-            Err(error) => why = again(error)?,
+            Err(AutoError::Interrupted { signal }) => why = again(signal),
+            Err(error) => return Err(error),
         }
         self.tell(&Progress::Kept { worktree: tree.path.display().to_string(), reason: why.clone() });
         Ok((Some(tree), Some(why)))
     }
 
     /// Removes the worktree if it holds nothing that the run made.
-    async fn try_removal(&mut self, tree: &Tree, changes: Option<&Changes>) -> Result<Removal, AutoError> {
+    async fn try_removal(
+        &mut self,
+        tree: &Tree,
+        changes: Option<&Changes>,
+    ) -> Result<WorktreeRemoval, AutoError> {
         tree.unlock(&self.processes).await?;
-        let kept = |why: &str| Ok(Removal::Kept(why.to_owned()));
+        let kept = |why: &str| Ok(WorktreeRemoval::Kept(why.to_owned()));
         if !tree.path.is_dir() {
             // A run that was killed after the removal.
             if self.journal.story.worktree_removed {
-                return Ok(Removal::Removed);
+                return Ok(WorktreeRemoval::Removed);
             }
             return kept("its directory is gone");
         }
@@ -287,7 +288,7 @@ impl Drive<'_> {
     }
 
     /// Commits what is not committed in the worktree, if that was asked for.
-    async fn commit(&self, tree: &Tree) -> Result<Option<Committed>, AutoError> {
+    async fn commit(&self, tree: &Tree) -> Result<Option<CommitMade>, AutoError> {
         let story = &self.journal.story;
         if !story.spec.commit || !tree.path.is_dir() {
             return Ok(None);
@@ -300,7 +301,7 @@ impl Drive<'_> {
             task: story.spec.task.clone(),
             base: Some(tree.start.clone()),
             base_tree: story.base.clone(),
-            source: Source::Worktree(tree.clone()),
+            source: ResultSource::Worktree(tree.clone()),
             target: tree.repository.clone(),
             scratch: scratch.clone(),
             objects: Some(self.journal.directory.join("objects")),

@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::Entry;
 use crate::budget::{Meter, Used, tokens};
 use crate::error::AutoError;
-use crate::extension::Extension;
+use crate::extension::RunExtension;
 use crate::snapshots::DiffStat;
 use crate::spec::Spec;
-use crate::turns::{Answer, Checked, Files, Phase, Rules, TurnInput, TurnOutput, Turns};
+use crate::turns::{Answer, Checked, Phase, Rules, TurnFiles, TurnInput, TurnOutput, Turns};
 use crate::verify::{Baseline, BaselineOutcome, Verification};
 use crate::worktree::Tree;
 
@@ -117,7 +117,7 @@ pub struct Story {
     /// The check that failed last, if no file has changed since.
     refuted_by: Option<String>,
     /// The bounds that began with the run, or with its last continuation.
-    pub extension: Extension,
+    pub extension: RunExtension,
     /// From when on its deadline counts.
     pub since: Timestamp,
     /// A resume brought other checks, which no turn was made with yet.
@@ -154,7 +154,7 @@ impl Story {
             driver: None,
             meter: Meter::new(spec.prices.clone()),
             told: Vec::new(),
-            extension: Extension::of(&spec),
+            extension: RunExtension::of(&spec),
             since: at,
             rebase_checks: false,
             worktree_removed: false,
@@ -263,7 +263,7 @@ impl Story {
     }
 
     /// Goes on after the end, or with new bounds. What a run that had not ended is not given anew holds as it was.
-    fn resume(&mut self, at: Timestamp, extension: &Extension) {
+    fn resume(&mut self, at: Timestamp, extension: &RunExtension) {
         let (was_over, before) = (self.is_over(), self.spec.clone());
         let used = self.meter.totals();
         extension.apply(&mut self.spec, tokens(&used), used.cost_usd.unwrap_or_default());
@@ -342,13 +342,13 @@ impl Story {
     }
 
     /// What became of the files since they were last looked at, which are those of `tree` now.
-    fn files(&mut self, tree: Option<&str>) -> Files {
+    fn files(&mut self, tree: Option<&str>) -> TurnFiles {
         let files = match (self.tree.as_deref(), tree) {
-            (Some(before), Some(now)) if before == now => Files::Unchanged,
-            (Some(_), Some(_)) => Files::Changed,
-            _ => Files::Unknown,
+            (Some(before), Some(now)) if before == now => TurnFiles::Unchanged,
+            (Some(_), Some(_)) => TurnFiles::Changed,
+            _ => TurnFiles::Unknown,
         };
-        if files != Files::Unchanged {
+        if files != TurnFiles::Unchanged {
             self.refuted_by = None;
         }
         self.tree = tree.map(str::to_owned);

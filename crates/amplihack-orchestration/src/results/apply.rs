@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::merge::Trial;
-use super::{Results, Source, refused};
+use super::{ResultSource, Results, refused};
 use crate::error::AutoError;
 use crate::process::Processes;
 use crate::snapshots::{COMPARE, PATCH, Snapshots};
@@ -39,13 +39,13 @@ impl Results<'_> {
             return Ok(None);
         };
         let (base, theirs) = match &self.source {
-            Source::Worktree(tree) => {
+            ResultSource::Worktree(tree) => {
                 let captured = self.capture(tree).await?;
                 let commit = self.commit_in(&captured.snapshots.env(), &captured.tree, &tree.start).await?;
                 (tree.start.clone(), commit)
             }
-            Source::Commit { commit, .. } => (self.base()?.to_owned(), commit.clone()),
-            Source::Patch(_) => return Ok(None),
+            ResultSource::Commit { commit, .. } => (self.base()?.to_owned(), commit.clone()),
+            ResultSource::Patch(_) => return Ok(None),
         };
         let env = snapshots.env();
         let follows = ["merge-base", "--is-ancestor", &base, &head];

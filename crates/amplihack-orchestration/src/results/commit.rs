@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::{Captured, Results, Source, refused, text};
+use super::{Captured, ResultSource, Results, refused, text};
 use crate::error::AutoError;
 use crate::snapshots::{DiffStat, Snapshots};
 use crate::worktree::Tree;
 
 /// A commit that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Committed {
+pub struct CommitMade {
     /// The commit.
     pub commit: String,
     /// Its branch; none if `HEAD` stays detached.
@@ -31,7 +31,7 @@ pub fn message(task: &str, id: &str) -> String {
 
 impl Results<'_> {
     /// Commits what is not committed in the worktree; `None` if there is nothing of the kind.
-    pub async fn commit(&self, message: &str) -> Result<Option<Committed>, AutoError> {
+    pub async fn commit(&self, message: &str) -> Result<Option<CommitMade>, AutoError> {
         let tree = self.worktree("commit")?;
         let captured = self.capture(tree).await?;
         let before = self.refuse_half_done(tree, &captured)?;
@@ -56,19 +56,19 @@ impl Results<'_> {
         self.processes.git("commit", &tree.path, &[], ["read-tree", &commit]).await?;
         self.processes.git_says(&tree.path, &[], ["update-index", "-q", "--refresh"]).await?;
         let stat = self.stat(&before, &commit).await?;
-        Ok(Some(Committed { commit, branch, stat }))
+        Ok(Some(CommitMade { commit, branch, stat }))
     }
 
     /// The run's worktree; a run without one has nothing to commit or merge.
     pub(super) fn worktree(&self, verb: &str) -> Result<&Tree, AutoError> {
         match &self.source {
-            Source::Worktree(tree) => Ok(tree),
-            Source::Commit { name, .. } => Err(refused(
+            ResultSource::Worktree(tree) => Ok(tree),
+            ResultSource::Commit { name, .. } => Err(refused(
                 "committed",
                 format!("the work of {} is committed already, as {name}", self.id),
                 &format!("take it in: amplihack sessions merge {}", self.id),
             )),
-            Source::Patch(_) => Err(refused(
+            ResultSource::Patch(_) => Err(refused(
                 "no_worktree",
                 format!(
                     "{} worked in {} itself, so there is no branch to {verb}",

@@ -1,13 +1,13 @@
 //! A run's work is thrown away, in such a way that a mistake can be undone.
 
-use super::{Results, Source, independent, refused};
+use super::{ResultSource, Results, independent, refused};
 use crate::changes::{Difference, RepositoryState, reason};
 use crate::error::AutoError;
-use crate::worktree::{Removal, Tree};
+use crate::worktree::{Tree, WorktreeRemoval};
 
 /// Work that was thrown away.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Discarded {
+pub struct DiscardMade {
     /// What it held, in words; none if nothing was lost.
     pub held: Option<String>,
     /// The command that brings it back.
@@ -17,7 +17,7 @@ pub struct Discarded {
 impl Results<'_> {
     /// What would be lost with the worktree: what is in no other branch, and was not there at the beginning.
     pub async fn losses(&self, baseline: Option<&RepositoryState>) -> Result<Vec<Difference>, AutoError> {
-        let Source::Worktree(tree) = &self.source else { return Ok(Vec::new()) };
+        let ResultSource::Worktree(tree) = &self.source else { return Ok(Vec::new()) };
         if !tree.path.is_dir() {
             return self.branch_losses(tree).await;
         }
@@ -57,11 +57,11 @@ impl Results<'_> {
         &self,
         baseline: Option<&RepositoryState>,
         force: bool,
-    ) -> Result<Discarded, AutoError> {
+    ) -> Result<DiscardMade, AutoError> {
         let losses = self.losses(baseline).await?;
         let held = (!losses.is_empty()).then(|| reason(&losses));
         match &self.source {
-            Source::Worktree(tree) => {
+            ResultSource::Worktree(tree) => {
                 if let (Some(held), false) = (&held, force) {
                     let message = format!("the worktree {} is not discarded: {held}", tree.path.display());
                     return Err(refused("unmerged", message, &self.force_hint()));
@@ -73,8 +73,8 @@ impl Results<'_> {
                 let pinned = if held.is_some() { self.pin(tree).await? } else { None };
                 let undo = pinned.as_ref().map(Pinned::undo);
                 let said = match tree.remove(self.processes).await {
-                    Ok(Removal::Removed) => return Ok(Discarded { held, undo }),
-                    Ok(Removal::Kept(said)) => said,
+                    Ok(WorktreeRemoval::Removed) => return Ok(DiscardMade { held, undo }),
+                    Ok(WorktreeRemoval::Kept(said)) => said,
                     Err(error) => error.to_string(),
                 };
                 let hint = match &pinned {
@@ -85,8 +85,8 @@ impl Results<'_> {
                 };
                 Err(refused("worktree", format!("the worktree stays: {said}"), &hint))
             }
-            Source::Commit { commit, name } => self.discard_commit(commit, name, force).await,
-            Source::Patch(patch) => {
+            ResultSource::Commit { commit, name } => self.discard_commit(commit, name, force).await,
+            ResultSource::Patch(patch) => {
                 if !force {
                     let message =
                         format!("the changes of {} in {} are not discarded", self.id, self.target.display());
@@ -94,7 +94,7 @@ impl Results<'_> {
                 }
                 self.unapply(patch).await?;
                 let undo = Some(format!("amplihack sessions apply {}", self.id));
-                Ok(Discarded { held: Some("it held changes to your files".to_owned()), undo })
+                Ok(DiscardMade { held: Some("it held changes to your files".to_owned()), undo })
             }
         }
     }
@@ -158,7 +158,7 @@ impl Results<'_> {
     }
 
     /// Removes what was fetched of a session elsewhere; on its machine everything stays.
-    async fn discard_commit(&self, commit: &str, name: &str, force: bool) -> Result<Discarded, AutoError> {
+    async fn discard_commit(&self, commit: &str, name: &str, force: bool) -> Result<DiscardMade, AutoError> {
         let head = self.target_head().await?;
         let merged = self.ask(&self.target, &["merge-base", "--is-ancestor", commit, &head]).await?.is_some();
         if !merged && !force {
@@ -166,7 +166,7 @@ impl Results<'_> {
             return Err(refused("unmerged", message, &self.force_hint()));
         }
         let undo = if merged { None } else { Some(self.keep_ref(commit).await?.undo()) };
-        Ok(Discarded { held: (!merged).then(|| "it held commits that are not merged".to_owned()), undo })
+        Ok(DiscardMade { held: (!merged).then(|| "it held commits that are not merged".to_owned()), undo })
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Results, Source, names, refused, text};
+use super::{ResultSource, Results, names, refused, text};
 use crate::error::AutoError;
 use crate::snapshots::DiffStat;
 
 /// A merge that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergeMade {
     /// The commit of the run.
     pub commit: String,
     /// The commit that was made for what was not committed.
@@ -37,14 +37,15 @@ impl Results<'_> {
     /// Merges the work into the branch that is checked out in the target, after a commit of what is not committed.
     ///
     /// Everything that refuses it is looked at before that commit is made.
-    pub async fn merge(&self, message: &str) -> Result<Merged, AutoError> {
+    pub async fn merge(&self, message: &str) -> Result<MergeMade, AutoError> {
         let into = self.target_branch().await?;
         let head = self.target_head().await?;
         let (commit, committed, name, left) = match &self.source {
-            Source::Commit { commit, name } => (commit.clone(), false, name.clone(), None),
+            ResultSource::Commit { commit, name } => (commit.clone(), false, name.clone(), None),
             _ => self.ready(&head, message).await?,
         };
-        let mut merged = Merged { commit, committed, into, checkout: self.target.clone(), stat: None, left };
+        let mut merged =
+            MergeMade { commit, committed, into, checkout: self.target.clone(), stat: None, left };
         if self.has(&merged.commit, &head).await? {
             return Ok(merged);
         }
@@ -59,7 +60,7 @@ impl Results<'_> {
     /// the size.
     async fn merge_commit(
         &self,
-        merged: &Merged,
+        merged: &MergeMade,
         head: &str,
         tree: Option<&str>,
         words: &str,
@@ -261,14 +262,14 @@ impl Results<'_> {
     pub(super) fn conflict(&self, files: &[PathBuf]) -> AutoError {
         let message = format!("{} conflicts with {} in {}", self.id, self.target.display(), names(files));
         let hint = match &self.source {
-            Source::Worktree(tree) => format!(
+            ResultSource::Worktree(tree) => format!(
                 "nothing was changed; to settle it by hand: amplihack sessions commit {}; git merge {}",
                 self.id, tree.branch
             ),
-            Source::Commit { name, .. } => {
+            ResultSource::Commit { name, .. } => {
                 format!("nothing was changed; to settle it by hand: git merge {name}")
             }
-            Source::Patch(patch) => {
+            ResultSource::Patch(patch) => {
                 format!("nothing was changed; to settle it by hand: git apply --reject {}", patch.display())
             }
         };

@@ -28,7 +28,7 @@ use amplihack_utils::sys::Signal;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use super::bounds::Bounds;
+use super::bounds::RecipeBounds;
 use super::process::{self, Ran};
 use super::{AgentAnswer, Ask, ScriptOutput, Task, TaskResult, World};
 use crate::journal::Entry;
@@ -287,7 +287,7 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
         None => (ask.prompt.clone(), None),
     };
     let budget = world.bounds.as_deref().filter(|bounds| bounds.is_budget_set());
-    let dollars = budget.and_then(Bounds::dollars_left);
+    let dollars = budget.and_then(RecipeBounds::dollars_left);
     let keeps = installed.can(Capability::BudgetUsd, RunMode::Headless).is_ok();
     let request = LaunchRequest {
         agent: own.agent,
@@ -368,7 +368,7 @@ async fn launch(world: &World, own: &Own, task: &Task, ask: &Ask) -> Result<Task
 async fn within(
     mut launched: LaunchedEvents,
     mut live: Live,
-    bounds: &Bounds,
+    bounds: &RecipeBounds,
 ) -> Result<LaunchReport, RunError> {
     let session = launched.session().to_string();
     let (mut agent_session, mut stop) = (None, None);

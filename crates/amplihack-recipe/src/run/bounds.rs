@@ -12,7 +12,7 @@ use crate::result::StepResult;
 
 /// The bounds of one run, for all its steps, sub-recipes and groups.
 #[derive(Debug)]
-pub struct Bounds {
+pub struct RecipeBounds {
     budget: Budget,
     shared: SharedBudget,
     prices: BTreeMap<AgentBinary, Prices>,
@@ -21,7 +21,7 @@ pub struct Bounds {
     ended: RefCell<Option<String>>,
 }
 
-impl Bounds {
+impl RecipeBounds {
     /// Bounds of a run that begins now, or goes on after it has used `earlier`.
     pub fn new(
         budget: Budget,

@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{JoinSet, LocalSet};
 
 use super::agent_step::{self, AgentDoor};
-use super::bounds::Bounds;
+use super::bounds::RecipeBounds;
 use super::process::{self, Ran};
 use super::{Ask, Machine, StepInput, StepOutput, Task, TaskId, TaskResult, Work};
 use crate::journal::{Entry, Journal};
@@ -42,7 +42,7 @@ pub struct World {
     /// The signals that end the run, and each agent in it.
     pub interrupts: Interrupts,
     /// What bounds the run as a whole.
-    pub bounds: Option<Rc<Bounds>>,
+    pub bounds: Option<Rc<RecipeBounds>>,
     notes: mpsc::UnboundedSender<Entry>,
     noted: Option<mpsc::UnboundedReceiver<Entry>>,
 }

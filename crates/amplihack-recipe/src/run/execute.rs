@@ -14,7 +14,7 @@ use amplihack_utils::sys;
 use sha2::{Digest, Sha256};
 
 use super::{
-    AgentDoor, Bounds, Machine, RunError, Settings, StepInput, StepOutput, World, drive, preflight,
+    AgentDoor, Machine, RecipeBounds, RunError, Settings, StepInput, StepOutput, World, drive, preflight,
     scripts_environment,
 };
 use crate::context::Context;
@@ -51,7 +51,7 @@ pub struct Execution {
     /// The signals that end the run.
     pub interrupts: Interrupts,
     /// What its agents may use together, and how long it may take.
-    pub bounds: Option<Rc<Bounds>>,
+    pub bounds: Option<Rc<RecipeBounds>>,
 }
 
 /// Why there is no run.

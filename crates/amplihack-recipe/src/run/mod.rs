@@ -22,7 +22,7 @@ use amplihack_session::RunEnd;
 use amplihack_utils::sys::Exit;
 
 pub use agent_step::{AgentDoor, Launcher, Own};
-pub use bounds::{Bounds, usage};
+pub use bounds::{RecipeBounds, usage};
 pub use drive::{RunError, World, drive};
 pub use environment::depth;
 pub(crate) use environment::of_scripts as scripts_environment;

@@ -22,7 +22,7 @@ static INSTALLED: Mutex<[bool; 4]> = Mutex::new([false; 4]);
 
 /// The deliveries so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delivered {
+pub struct DeliveredSignals {
     /// The signal that came first; `None` if there was none.
     pub first: Option<Signal>,
     /// How often each of [`ENDING`] came, in that order.
@@ -56,11 +56,11 @@ pub fn install() -> io::Result<()> {
 }
 
 /// What has been delivered since [`install`].
-pub fn delivered() -> Delivered {
+pub fn delivered() -> DeliveredSignals {
     let counts =
         std::array::from_fn(|number| DELIVERED.get(number).map_or(0, |count| count.load(Ordering::SeqCst)));
     let first = FIRST.load(Ordering::SeqCst);
-    Delivered { first: ENDING.into_iter().find(|signal| signal.as_raw() == first), counts }
+    DeliveredSignals { first: ENDING.into_iter().find(|signal| signal.as_raw() == first), counts }
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
     fn each_delivery_counts_and_the_first_is_remembered() {
         install().unwrap();
         install().unwrap();
-        assert_eq!(delivered(), Delivered { first: None, counts: [0; 4] });
+        assert_eq!(delivered(), DeliveredSignals { first: None, counts: [0; 4] });
         let own = std::process::id();
         for signal in [Signal::HUP, Signal::INT, Signal::INT] {
             let before: u32 = delivered().counts.iter().sum();
@@ -82,6 +82,6 @@ mod tests {
                 std::thread::yield_now();
             }
         }
-        assert_eq!(delivered(), Delivered { first: Some(Signal::HUP), counts: [2, 0, 0, 1] });
+        assert_eq!(delivered(), DeliveredSignals { first: Some(Signal::HUP), counts: [2, 0, 0, 1] });
     }
 }

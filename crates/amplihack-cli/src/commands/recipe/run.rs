@@ -21,7 +21,8 @@ use amplihack_recipe::progress::{Lines, Objects};
 use amplihack_recipe::result::{RunResult, report};
 use amplihack_recipe::resume;
 use amplihack_recipe::run::{
-    AgentDoor, Bounds, Done, Execution, Own, Retry, Settings, depth, dry_run, execute, replay, sources, usage,
+    AgentDoor, Done, Execution, Own, RecipeBounds, Retry, Settings, depth, dry_run, execute, replay, sources,
+    usage,
 };
 use amplihack_session::Interrupts;
 use amplihack_session::step::Spool;
@@ -361,7 +362,7 @@ fn start(
 }
 
 /// What the agents of the run may use and how long it may take: as it was begun, unless a resume says otherwise.
-fn bounds(asked: &Asked, args: &RunArgs, config: &Config, earlier: &Totals) -> Result<Bounds, Failure> {
+fn bounds(asked: &Asked, args: &RunArgs, config: &Config, earlier: &Totals) -> Result<RecipeBounds, Failure> {
     let agent = asked.agent;
     let budget = Budget {
         tokens: args.budget_tokens.or(asked.budget.tokens),
@@ -372,7 +373,7 @@ fn bounds(asked: &Asked, args: &RunArgs, config: &Config, earlier: &Totals) -> R
         return Err(AutoError::NoPrice { agent }.into());
     }
     let prices = prices.map(|prices| (agent, prices)).into_iter().collect();
-    Ok(Bounds::new(budget, prices, args.deadline.or(asked.deadline), earlier))
+    Ok(RecipeBounds::new(budget, prices, args.deadline.or(asked.deadline), earlier))
 }
 
 fn level(name: &str) -> Option<Permissions> {

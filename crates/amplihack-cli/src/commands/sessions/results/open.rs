@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use amplihack_orchestration::changes::RepositoryState;
-use amplihack_orchestration::drive::diff_path;
 use amplihack_orchestration::drive::end_leftovers;
 use amplihack_orchestration::journal::{Story, all, read};
-use amplihack_orchestration::results::{Results, Source, checkout, independent};
+use amplihack_orchestration::results::{ResultSource, Results, branches_below, checkout};
 use amplihack_orchestration::worktree::Tree;
 use amplihack_orchestration::{AutoError, Processes};
 use amplihack_remote::{Client, SessionManager};
@@ -48,7 +47,7 @@ pub(super) struct Opened {
     base: Option<String>,
     base_tree: Option<String>,
     objects: Option<PathBuf>,
-    source: Source,
+    source: ResultSource,
     tree: Option<Tree>,
     _lock: Option<FileLock>,
 }
@@ -125,7 +124,7 @@ impl Opened {
     /// The same with the run's worktree as what is meant, also if only its branch is left.
     pub(super) fn with_its_tree(mut self) -> Self {
         if let Some(tree) = self.tree.take() {
-            self.source = Source::Worktree(tree);
+            self.source = ResultSource::Worktree(tree);
         }
         self
     }
@@ -159,9 +158,10 @@ impl Opened {
                     tree.unlock(&processes).await?;
                 }
             }
-            let source = source(&processes, &directory, &story, &target).await;
+            let source = ResultSource::of_run(&processes, &directory, &story, &target).await?;
             Ok::<_, AutoError>((target, source))
         })?;
+        let Some(source) = source else { return Err(gone(story.worktree.as_ref())) };
         Ok(Self {
             id: id.to_string(),
             task: story.spec.task.clone(),
@@ -172,7 +172,7 @@ impl Opened {
             base: story.worktree.as_ref().map(|tree| tree.start.clone()).or_else(|| story.head.clone()),
             base_tree: story.base.clone(),
             objects: Some(directory.join("objects")).filter(|objects| objects.is_dir()),
-            source: source?,
+            source,
             tree: story.worktree,
             _lock: lock,
         })
@@ -185,7 +185,7 @@ impl Opened {
         let known = || -> Result<_, Failure> {
             Ok(runtime()?.block_on(async {
                 match checkout(&processes, &here, &here, None).await {
-                    Some(_) => fetched(&processes, &here, id).await,
+                    Some(_) => branches_below(&processes, &here, &format!("remote-exec/{id}/")).await,
                     // What is no repository has nothing of it.
                     None => Ok(Vec::new()),
                 }
@@ -207,7 +207,7 @@ impl Opened {
                     ExitKind::Failed,
                 ));
             }
-            [(commit, name)] => Source::Commit { commit: commit.clone(), name: name.clone() },
+            [(commit, name)] => ResultSource::Commit { commit: commit.clone(), name: name.clone() },
             several => {
                 let merges: Vec<String> =
                     several.iter().map(|(_, name)| format!("git merge {name}")).collect();
@@ -287,74 +287,15 @@ fn tools(env: &Env, id: &str) -> Result<(TempDir, Processes), Failure> {
     Ok((scratch, processes.closing()))
 }
 
-/// Where the work of a run lies now.
-async fn source(
-    processes: &Processes,
-    directory: &Path,
-    story: &Story,
-    target: &Path,
-) -> Result<Source, Failure> {
-    let Some(tree) = &story.worktree else { return Ok(Source::Patch(diff_path(directory))) };
-    if tree.path.is_dir() {
-        return Ok(Source::Worktree(tree.clone()));
-    }
-    if let Some(moved) = tree.moved(processes).await? {
-        return Ok(Source::Worktree(moved));
-    }
-    if let Some(commit) = tip(processes, target, tree).await? {
-        return Ok(Source::Commit { commit, name: tree.branch.clone() });
-    }
-    Err(Failure::of(
+/// The failure of a run of which neither the worktree nor the branch is left.
+fn gone(tree: Option<&Tree>) -> Failure {
+    let branch = tree.map(|tree| tree.branch.as_str()).unwrap_or_default();
+    Failure::of(
         GONE,
         format!(
-            "the worktree and the branch {} are gone: nothing was changed there, or it was discarded",
-            tree.branch
+            "the worktree and the branch {branch} are gone: nothing was changed there, or it was discarded"
         ),
         "`git for-each-ref refs/amplihack/discarded` lists what was discarded, by run",
         ExitKind::Failed,
-    ))
-}
-
-/// The commit of a worktree's branch, if that is there.
-async fn tip(processes: &Processes, repository: &Path, tree: &Tree) -> Result<Option<String>, AutoError> {
-    let name = format!("refs/heads/{}", tree.branch);
-    let args = ["for-each-ref", "--format=%(objectname)", &name];
-    let said = match processes.git("look at the branch", repository, &[], args).await {
-        // What is no repository any more has no branch.
-        Err(AutoError::Git { .. }) if checkout(processes, repository, repository, None).await.is_none() => {
-            return Ok(None);
-        }
-        said => said?,
-    };
-    Ok(Some(String::from_utf8_lossy(&said).trim().to_owned()).filter(|commit| !commit.is_empty()))
-}
-
-/// The branches of a remote session that no other of them contains: commits and names.
-async fn fetched(
-    processes: &Processes,
-    repository: &Path,
-    id: &str,
-) -> Result<Vec<(String, String)>, AutoError> {
-    let place = format!("refs/remotes/remote-exec/{id}/");
-    let args = ["for-each-ref", "--format=%(objectname) %(refname)", &place];
-    let said = processes.git("list the branches", repository, &[], args).await?;
-    let said = String::from_utf8_lossy(&said).into_owned();
-    let all: Vec<(String, String)> = said
-        .lines()
-        .filter_map(|line| line.split_once(" refs/remotes/"))
-        .map(|(commit, name)| (commit.to_owned(), name.to_owned()))
-        .collect();
-    let commits = all.iter().map(|(commit, _)| commit.clone()).collect();
-    let mut heads = independent(processes, repository, commits).await?;
-    // Two names of one commit are one work.
-    heads.sort_unstable();
-    heads.dedup();
-    let mut found = Vec::new();
-    for (commit, name) in all {
-        if let Some(at) = heads.iter().position(|head| *head == commit) {
-            heads.remove(at);
-            found.push((commit, name));
-        }
-    }
-    Ok(found)
+    )
 }
